@@ -1,0 +1,31 @@
+/* memory.h - every allocation of the library, and every product of sizes. */
+#ifndef OC_BASE_MEMORY_H
+#define OC_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* 64 bytes: a cache line, and the widest vector load of any kernel tier. */
+enum { OC_ALIGNMENT = 64 };
+
+/* False (and *out untouched) when the result does not fit size_t. */
+bool oc_size_mul(size_t a, size_t b, size_t *out);
+bool oc_size_add(size_t a, size_t b, size_t *out);
+
+/* count x size bytes, zeroed, OC_ALIGNMENT aligned. NULL: overflow or no memory.
+ * count or size 0 gives a valid pointer. Give back with oc_free. */
+void *oc_alloc(size_t count, size_t size);
+
+/* Grows an oc_alloc block from old_count to new_count items, new ones zeroed.
+ * NULL leaves the old block as it was. old may be NULL. */
+void *oc_grow(void *old, size_t old_count, size_t new_count, size_t size);
+
+/* Accepts NULL. */
+void oc_free(void *block);
+
+/* Copies a string of length bytes and ends it with NUL. NULL: no memory. */
+char *oc_strndup(const char *text, size_t length);
+char *oc_strdup(const char *text);
+
+#endif

@@ -1,0 +1,85 @@
+/* status.c - see status.h. */
+#include "runtime/base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message is one line and valid for a terminal: control bytes from file names become '?'. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < 0x20 || byte == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+/* Cuts an incomplete UTF-8 character that the buffer's end may have split. */
+static void trim_partial_character(char *text, size_t length)
+{
+    size_t start = length;
+    size_t back = 0;
+    while (start > 0 && back < 4) {
+        unsigned char byte = (unsigned char)text[start - 1];
+        start--;
+        back++;
+        if ((byte & 0xc0) != 0x80) {
+            size_t need = byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+            if (need > back) {
+                text[start] = '\0';
+            }
+            return;
+        }
+    }
+}
+
+ocelli_status oc_fail(ocelli_error *err, ocelli_status status, const char *format, ...)
+{
+    if (err != NULL) {
+        va_list arguments;
+        va_start(arguments, format);
+        int wanted = vsnprintf(err->message, sizeof err->message, format, arguments);
+        va_end(arguments);
+        if (wanted >= (int)sizeof err->message) {
+            trim_partial_character(err->message, sizeof err->message - 1);
+        }
+        make_printable(err->message);
+        err->status = status;
+    }
+    return status;
+}
+
+ocelli_status oc_fail_memory(ocelli_error *err, const char *what)
+{
+    return oc_fail(err, OCELLI_E_MEMORY, "not enough memory for %s", what);
+}
+
+ocelli_status oc_fail_prefix(ocelli_error *err, ocelli_status status, const char *prefix)
+{
+    if (err != NULL) {
+        char copy[sizeof err->message];
+        memcpy(copy, err->message, sizeof copy);
+        return oc_fail(err, status, "%s: %s", prefix, copy);
+    }
+    return status;
+}
+
+const char *ocelli_status_name(ocelli_status status)
+{
+    switch (status) {
+    case OCELLI_OK: return "ok";
+    case OCELLI_E_ARGUMENT: return "argument";
+    case OCELLI_E_MEMORY: return "memory";
+    case OCELLI_E_STATE: return "state";
+    case OCELLI_E_IO: return "io";
+    case OCELLI_E_FORMAT: return "format";
+    case OCELLI_E_UNSUPPORTED: return "unsupported";
+    case OCELLI_E_LIMIT: return "limit";
+    case OCELLI_E_CONTEXT: return "context";
+    case OCELLI_E_CANCELLED: return "cancelled";
+    case OCELLI_E_INTERNAL: return "internal";
+    }
+    return "unknown";
+}

@@ -1,0 +1,52 @@
+/* attention.h - softmax(Q Kt * scale) V, tiled: no [n, n] matrix is ever stored.
+ *
+ * Each output row depends on its own query and its keys alone, summed in an order that does not
+ * depend on the other rows, the chunking or the threads. */
+#ifndef OC_KERNELS_ATTENTION_H
+#define OC_KERNELS_ATTENTION_H
+
+#include "runtime/base/arena.h"
+#include "runtime/kernels/compute.h"
+#include "runtime/kernels/matrix.h"
+
+/* Full (not causal) attention among rows [0, rows): the vision tower, one segment.
+ * query, key, value, out: float32; head h of row r begins at base + r * stride + h * head_dim. */
+typedef struct oc_attention_full_job {
+    const float *query, *key, *value; /* [rows, stride] */
+    float *out;                       /* [rows, out_stride] */
+    size_t stride, out_stride;
+    size_t rows, heads, head_dim;
+    float scale;
+} oc_attention_full_job;
+/* Temporary memory comes from arena; a dry arena only counts. */
+void oc_attention_full(const oc_compute *compute, oc_arena *arena,
+                       const oc_attention_full_job *job);
+
+/* Slots of a kv cache page. */
+enum { OC_KV_PAGE_SLOTS = 64 };
+
+/* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page
+ * this layer's keys begin at key_offset and its values at value_offset (bytes), each laid out
+ * [kv_heads, OC_KV_PAGE_SLOTS, head_dim] of format F32 or F16. */
+typedef struct oc_kv_layer {
+    unsigned char *const *pages;
+    size_t key_offset, value_offset;
+    oc_format format;
+} oc_kv_layer;
+
+/* Stores one row's keys and values, float32 [kv_heads, head_dim] each, into slot. */
+void oc_kv_store(const oc_compute *compute, const oc_kv_layer *layer, size_t slot, size_t kv_heads,
+                 size_t head_dim, const float *key, const float *value);
+
+/* One row of causal attention: sees slots [0, length) of its cache. */
+typedef struct oc_attention_row {
+    const float *query; /* [heads, head_dim] */
+    float *out;         /* [heads, head_dim] */
+    oc_kv_layer cache;
+    size_t length;
+} oc_attention_row;
+/* Query head j reads kv head j / (heads / kv_heads). rows [count]. */
+void oc_attention_cached(const oc_compute *compute, oc_arena *arena, const oc_attention_row *rows,
+                         size_t count, size_t heads, size_t kv_heads, size_t head_dim, float scale);
+
+#endif

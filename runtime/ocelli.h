@@ -1,0 +1,409 @@
+/* ocelli.h - the whole public interface of libocelli.
+ *
+ * ocelli loads a Qwen-VL checkpoint or package, looks at pictures and answers in text.
+ *
+ *     ocelli_model *model;
+ *     ocelli_error  err;
+ *     if (ocelli_model_open(&model, "Qwen3-VL-2B-Instruct", NULL, &err) != OCELLI_OK)
+ *         die(err.message);
+ *     ocelli_ask_file(model, "cat.jpg", "What is it doing?", NULL, print_piece, stdout, NULL, &err);
+ *     ocelli_model_close(model);
+ *
+ * Four rules hold everywhere below:
+ *   errors     A function that can fail returns ocelli_status; ocelli_error is the caller's, may
+ *              be NULL, and is written only on failure. On failure every out-parameter is left
+ *              NULL or zero.
+ *   ownership  _open, _decode, _load and _encode give you an object; its _close or _free takes it
+ *              back and accepts NULL. Pointers passed in are borrowed for the call. Strings passed
+ *              to a callback live until it returns; strings in a result live as long as the object
+ *              that gave them.
+ *   threads    A model is read-only after it opens and may be shared; calls on it that compute wait
+ *              for one another. A session belongs to one thread at a time.
+ *   structs    Options and results begin with struct_size and grow at the end. Start options from
+ *              their _INIT macro; NULL options mean the defaults.
+ */
+#ifndef OCELLI_H
+#define OCELLI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCELLI_VERSION_MAJOR 0
+#define OCELLI_VERSION_MINOR 1
+#define OCELLI_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define OCELLI_API __attribute__((visibility("default")))
+#define OCELLI_CHECK __attribute__((warn_unused_result))
+#else
+#define OCELLI_API
+#define OCELLI_CHECK
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors -------------------------------------------------------------------------------- */
+
+/* Values never change meaning; gaps are for later codes of the same kind. */
+typedef enum ocelli_status {
+    OCELLI_OK = 0,
+    OCELLI_E_ARGUMENT = 1,     /* the caller broke the contract */
+    OCELLI_E_MEMORY = 2,       /* no memory, or it would not fit */
+    OCELLI_E_STATE = 3,        /* right call, wrong moment */
+    OCELLI_E_IO = 10,          /* could not open, read or write */
+    OCELLI_E_FORMAT = 11,      /* read, but damaged or not what it claims */
+    OCELLI_E_UNSUPPORTED = 12, /* sound, but not known to this build */
+    OCELLI_E_LIMIT = 20,       /* larger than a limit */
+    OCELLI_E_CONTEXT = 21,     /* the session's context is too small */
+    OCELLI_E_CANCELLED = 30,   /* a callback asked to stop */
+    OCELLI_E_INTERNAL = 99     /* a bug in ocelli */
+} ocelli_status;
+
+typedef struct ocelli_error {
+    ocelli_status status;
+    char message[508]; /* one line, UTF-8, names the file, tensor or flag */
+} ocelli_error;
+
+OCELLI_API const char *ocelli_status_name(ocelli_status status);
+/* "0.1.0" */
+OCELLI_API const char *ocelli_version(void);
+/* What this build was made with, one line: "blas openblas, unicode utf8proc, decoders png jpeg bmp". */
+OCELLI_API const char *ocelli_build_info(void);
+
+/* ---- model --------------------------------------------------------------------------------- */
+
+typedef struct ocelli_model ocelli_model;
+typedef struct ocelli_session ocelli_session;
+typedef struct ocelli_image ocelli_image;
+typedef struct ocelli_visual ocelli_visual; /* one encoded image or clip */
+
+typedef enum ocelli_level {
+    OCELLI_LOG_ERROR,
+    OCELLI_LOG_WARN,
+    OCELLI_LOG_INFO,
+    OCELLI_LOG_DEBUG
+} ocelli_level;
+typedef void (*ocelli_log_fn)(void *user, ocelli_level level, const char *line);
+
+/* Called now and then during long work; done and total are in the same unit (bytes or tokens),
+ * total 0: not known. Return nonzero to stop: the call fails with OCELLI_E_CANCELLED. */
+typedef int (*ocelli_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
+
+/* How the decoder's matrices are held. */
+typedef enum ocelli_quant {
+    OCELLI_QUANT_DEFAULT = 0, /* a package: as packed; a checkpoint: Q8 */
+    OCELLI_QUANT_F32 = 1,     /* the reference path */
+    OCELLI_QUANT_F16 = 2,
+    OCELLI_QUANT_Q8 = 8, /* int8 in groups, about 8.5 bits a weight */
+    OCELLI_QUANT_Q4 = 4  /* int4 in groups, about 5 bits a weight; the lm_head stays Q8 */
+} ocelli_quant;
+/* "q8"; "default" for OCELLI_QUANT_DEFAULT. */
+OCELLI_API const char *ocelli_quant_name(ocelli_quant quant);
+/* 0 and *out set, or -1 for an unknown name. */
+OCELLI_API int ocelli_quant_from_name(const char *name, ocelli_quant *out);
+
+typedef struct ocelli_model_options {
+    size_t struct_size;
+    ocelli_quant quant;
+    int threads;       /* 0: as many CPUs as this process may use */
+    const char *cpu;   /* NULL: best; else the highest kernel tier: "scalar", "avx2", "avx512"... */
+    ocelli_log_fn log; /* NULL: silent */
+    void *log_user;
+    ocelli_progress_fn progress; /* NULL: none; told while weights are quantised */
+    void *progress_user;
+} ocelli_model_options;
+#define OCELLI_MODEL_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(ocelli_model_options), OCELLI_QUANT_DEFAULT, 0, NULL, NULL, NULL, NULL, NULL        \
+    }
+
+/* Opens a Hugging Face checkpoint directory or a package. Weights are mapped and used in place where
+ * their form allows. OCELLI_E_IO, _FORMAT, _UNSUPPORTED, _MEMORY, _CANCELLED. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
+                                                        const ocelli_model_options *options,
+                                                        ocelli_error *err);
+/* Sessions and visuals keep the model alive: the order of closing does not matter. */
+OCELLI_API void ocelli_model_close(ocelli_model *model);
+
+typedef struct ocelli_model_info {
+    size_t struct_size;
+    const char *family;   /* "qwen3_vl" */
+    const char *form;     /* "checkpoint" or "package" */
+    const char *cpu_tier; /* kernel tier in use: "avx512" */
+    ocelli_quant quant;   /* of the decoder's matrices */
+    int tied;             /* lm_head and embed_tokens are one tensor */
+    int threads;
+    uint64_t vocab_size, hidden_size, layers, heads, kv_heads, head_dim, intermediate_size;
+    uint64_t experts, experts_per_token; /* 0: dense */
+    uint64_t context_tokens;             /* max_position_embeddings */
+    uint64_t vision_layers, vision_hidden_size, vision_heads, patch_size, merge_size;
+    uint64_t embed_bytes, decoder_bytes, head_bytes, vision_bytes; /* as held in memory or mapped */
+    const char *checkpoint_dtype; /* "bf16", of the tensors on disk; of a package: "packed" */
+    const char *embed_dtype;      /* of the embedding table on disk: "f32", "bf16" */
+    uint64_t image_min_pixels, image_max_pixels; /* the size rule's bounds, from the checkpoint */
+    const char *fingerprint; /* 32 hex digits: which embedding table this is; "" if not computed */
+} ocelli_model_info;
+/* Set info->struct_size first. */
+OCELLI_API void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info);
+
+/* Bytes needed beyond the model's own for a context of context_tokens holding one picture of
+ * image_tokens: kv cache and the largest scratch of the tower and the decoder. */
+typedef struct ocelli_memory {
+    size_t struct_size;
+    uint64_t weights;     /* mapped or packed, all parts */
+    uint64_t kv_cache;    /* for the whole context */
+    uint64_t scratch;     /* largest at one time */
+    uint64_t visual_rows; /* encoded rows of the pictures */
+    uint64_t total;
+} ocelli_memory;
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_memory_estimate(const ocelli_model *model,
+                                                             uint64_t context_tokens,
+                                                             uint64_t image_tokens,
+                                                             ocelli_memory *out, ocelli_error *err);
+
+/* ---- the package --------------------------------------------------------------------------- */
+
+typedef struct ocelli_pack_options {
+    size_t struct_size;
+    ocelli_quant quant; /* DEFAULT: Q8 */
+    int threads;
+    int embed_bf16; /* nonzero: keep a bf16 checkpoint's table as bf16 (half the disk, same bits) */
+    int overwrite;  /* nonzero: replace an existing package at out */
+    ocelli_log_fn log;
+    void *log_user;
+    ocelli_progress_fn progress;
+    void *progress_user;
+} ocelli_pack_options;
+#define OCELLI_PACK_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(ocelli_pack_options), OCELLI_QUANT_DEFAULT, 0, 0, 0, NULL, NULL, NULL, NULL         \
+    }
+
+/* Writes a package of the checkpoint: into a temporary folder beside directory_out, synced, then
+ * renamed, so that a killed or failed run leaves no half package. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
+                                                  const ocelli_pack_options *options,
+                                                  ocelli_error *err);
+
+/* Recomputes every file's hash and proves that a tied lm_head is the quantisation of the table. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_verify(const char *package,
+                                                    ocelli_progress_fn progress,
+                                                    void *progress_user, ocelli_error *err);
+
+/* ---- pictures ------------------------------------------------------------------------------ */
+
+typedef enum ocelli_alpha {
+    OCELLI_ALPHA_WHITE = 0, /* composite on background */
+    OCELLI_ALPHA_DROP = 1   /* ignore alpha, as the reference processor does */
+} ocelli_alpha;
+
+typedef struct ocelli_image_options {
+    size_t struct_size;
+    uint64_t max_pixels; /* width x height, refused from the header before any pixel is allocated */
+    ocelli_alpha alpha;
+    uint8_t background[3]; /* what alpha is composited on */
+} ocelli_image_options;
+#define OCELLI_IMAGE_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        sizeof(ocelli_image_options), UINT64_C(100) * 1000 * 1000, OCELLI_ALPHA_WHITE,             \
+        {                                                                                          \
+            255, 255, 255                                                                          \
+        }                                                                                          \
+    }
+
+/* Decodes by content, applies EXIF orientation, composites alpha; the result is 8-bit RGB.
+ * name is for messages (NULL: "image"). */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_image_decode(ocelli_image **out, const void *bytes,
+                                                          size_t size, const char *name,
+                                                          const ocelli_image_options *options,
+                                                          ocelli_error *err);
+/* Reads a regular file of at most 1 GiB and decodes it. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_image_load(ocelli_image **out, const char *path,
+                                                        const ocelli_image_options *options,
+                                                        ocelli_error *err);
+/* Copies rows of 8-bit RGB; stride is in bytes and at least 3 x width. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_image_from_rgb(ocelli_image **out, const uint8_t *rgb,
+                                                            int width, int height, size_t stride,
+                                                            ocelli_error *err);
+OCELLI_API void ocelli_image_size(const ocelli_image *image, int *width, int *height);
+/* Rows of RGB, 3 x width bytes each, no padding; owned by the image. */
+OCELLI_API const uint8_t *ocelli_image_pixels(const ocelli_image *image);
+OCELLI_API void ocelli_image_free(ocelli_image *image);
+
+typedef struct ocelli_visual_options {
+    size_t struct_size;
+    uint64_t min_pixels, max_pixels; /* of the resized picture (of all frames together for a clip);
+                                      * 0: the checkpoint's */
+    int plan_only; /* nonzero: sizes, tokens and times only; it cannot be answered about */
+} ocelli_visual_options;
+#define OCELLI_VISUAL_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(ocelli_visual_options), 0, 0, 0                                                     \
+    }
+
+/* Resizes, cuts into patches and runs the vision tower. The result serves any session of the
+ * model and is read-only. OCELLI_E_LIMIT when the size rule refuses (aspect above 200). */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_encode_image(ocelli_visual **out, ocelli_model *model,
+                                                          const ocelli_image *image,
+                                                          const ocelli_visual_options *options,
+                                                          ocelli_error *err);
+/* frames are in order; seconds[i] is the time of frames[i] in the source. All frames are resized
+ * to the size that the rule gives for the first; an odd count repeats the last frame. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_encode_video(ocelli_visual **out, ocelli_model *model,
+                                                          const ocelli_image *const *frames,
+                                                          const double *seconds, size_t count,
+                                                          const ocelli_visual_options *options,
+                                                          ocelli_error *err);
+
+typedef struct ocelli_sample_options {
+    size_t struct_size;
+    double source_fps;    /* rate of the frames there are; must be > 0 */
+    double sample_fps;    /* frames per second to keep; 0: keep all (subject to max_frames) */
+    uint64_t frame_count; /* keep exactly this many, evenly spaced; 0: by sample_fps */
+    uint64_t min_frames;  /* 0: the checkpoint's */
+    uint64_t max_frames;  /* 0: the checkpoint's */
+} ocelli_sample_options;
+#define OCELLI_SAMPLE_OPTIONS_INIT                                                                 \
+    {                                                                                              \
+        sizeof(ocelli_sample_options), 24.0, 0.0, 0, 0, 0                                          \
+    }
+
+/* Which frames of total to use, by the reference's rule: writes ascending indices to
+ * indices[0 .. *count), *count <= room. room total is always enough. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_sample_frames(const ocelli_model *model, size_t total,
+                                                           const ocelli_sample_options *options,
+                                                           size_t *indices, size_t room,
+                                                           size_t *count, ocelli_error *err);
+
+typedef struct ocelli_visual_info {
+    size_t struct_size;
+    int is_video, encoded;
+    int source_width, source_height; /* as decoded and turned */
+    int width, height;               /* resized */
+    uint64_t grid_t, grid_h, grid_w; /* in patches; grid_t counts frame pairs */
+    uint64_t tokens;                 /* visual rows = pads in the prompt */
+    uint64_t frames;                 /* 1 for a picture */
+    const double *timestamps;        /* [grid_t] seconds, a clip's; NULL for a picture */
+    double encode_seconds;
+} ocelli_visual_info;
+OCELLI_API void ocelli_visual_describe(const ocelli_visual *visual, ocelli_visual_info *info);
+/* Rows of float32, [tokens, width], owned by the visual; NULL if plan_only. */
+OCELLI_API const float *ocelli_visual_rows(const ocelli_visual *visual, size_t *tokens,
+                                           size_t *width);
+OCELLI_API void ocelli_visual_free(ocelli_visual *visual);
+
+/* ---- conversation -------------------------------------------------------------------------- */
+
+typedef enum ocelli_role { OCELLI_SYSTEM, OCELLI_USER, OCELLI_ASSISTANT } ocelli_role;
+
+/* One piece of a message: text, or a picture or clip, never both. */
+typedef struct ocelli_part {
+    const char *text;
+    const ocelli_visual *visual;
+} ocelli_part;
+
+typedef struct ocelli_session_options {
+    size_t struct_size;
+    uint64_t context_tokens;    /* 0: the model's own; grown as needed, never beyond */
+    int special_tokens_in_text; /* nonzero: text such as "<|im_end|>" becomes the control token, as
+                                 * in the reference; 0: text stays text */
+    int vision_ids;             /* nonzero: "Picture 1: ", "Video 1: " before each medium */
+    size_t prefill_chunk; /* rows per prefill step, 0: 512; the answer does not depend on it */
+} ocelli_session_options;
+#define OCELLI_SESSION_OPTIONS_INIT                                                                \
+    {                                                                                              \
+        sizeof(ocelli_session_options), 0, 0, 0, 0                                                 \
+    }
+
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_open(ocelli_session **out, ocelli_model *model,
+                                                          const ocelli_session_options *options,
+                                                          ocelli_error *err);
+OCELLI_API void ocelli_session_close(ocelli_session *session);
+
+/* Appends a message. Text must be UTF-8 (invalid bytes: OCELLI_E_ARGUMENT). Visuals are kept alive
+ * by the session. A system message must be the first. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_add(ocelli_session *session, ocelli_role role,
+                                                         const ocelli_part *parts, size_t count,
+                                                         ocelli_error *err);
+/* Forgets all messages; what the cache holds is still reused where the next prompt begins alike. */
+OCELLI_API void ocelli_session_reset(ocelli_session *session);
+/* Forgets the last message (after a failed or interrupted generate, for a retry). */
+OCELLI_API void ocelli_session_drop_last(ocelli_session *session);
+
+/* What the next generate would do. */
+typedef struct ocelli_session_plan {
+    size_t struct_size;
+    uint64_t prompt_tokens;  /* all */
+    uint64_t visual_tokens;  /* of them */
+    uint64_t reused_tokens;  /* of them, held by the cache */
+    uint64_t context_tokens; /* room there is */
+    ocelli_memory memory;
+} ocelli_session_plan;
+/* Set plan->struct_size and plan->memory.struct_size first. max_tokens: room for the answer. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_describe(ocelli_session *session,
+                                                              size_t max_tokens,
+                                                              ocelli_session_plan *plan,
+                                                              ocelli_error *err);
+
+/* Receives valid UTF-8, whole characters only. Return nonzero to stop. */
+typedef int (*ocelli_piece_fn)(void *user, const char *text, size_t length);
+
+typedef struct ocelli_generate_options {
+    size_t struct_size;
+    size_t max_tokens;
+    float temperature;        /* 0: always the likeliest token, and the next five are not used */
+    int top_k;                /* 0: off */
+    float top_p;              /* 1: off */
+    float min_p;              /* 0: off */
+    float repetition_penalty; /* 1: off; divides positive, multiplies negative logits of seen ids */
+    float presence_penalty;   /* 0: off; subtracted from logits of generated ids */
+    uint64_t seed;
+    int stop_repetition;         /* nonzero: end an answer that repeats itself without end */
+    ocelli_progress_fn progress; /* told during prefill, in tokens; may cancel */
+    void *progress_user;
+} ocelli_generate_options;
+#define OCELLI_GENERATE_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        sizeof(ocelli_generate_options), 512, 0.0f, 0, 1.0f, 0.0f, 1.0f, 0.0f, 0, 1, NULL, NULL    \
+    }
+
+typedef enum ocelli_stop {
+    OCELLI_STOP_END,       /* the model ended its answer */
+    OCELLI_STOP_LENGTH,    /* max_tokens */
+    OCELLI_STOP_CONTEXT,   /* the context is full */
+    OCELLI_STOP_CALLBACK,  /* on_piece asked to stop */
+    OCELLI_STOP_REPETITION /* the answer repeated itself */
+} ocelli_stop;
+/* "stop", "length", "context", "cancelled", "repetition" */
+OCELLI_API const char *ocelli_stop_name(ocelli_stop stop);
+
+typedef struct ocelli_result {
+    size_t struct_size;
+    ocelli_stop stop;
+    uint64_t prompt_tokens, reused_tokens, new_tokens;
+    double prefill_seconds, decode_seconds;
+} ocelli_result;
+
+/* Answers the messages added so far; the answer becomes part of the session. on_piece and result
+ * may be NULL; set result->struct_size first. OCELLI_E_CONTEXT names the tokens needed and
+ * available, before anything is computed. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_generate(
+    ocelli_session *session, const ocelli_generate_options *options, ocelli_piece_fn on_piece,
+    void *user, ocelli_result *result, ocelli_error *err);
+/* The last answer, whole, NUL-ended; valid until the next call on the session. "" if none. */
+OCELLI_API const char *ocelli_session_answer(const ocelli_session *session);
+
+/* ---- in one call --------------------------------------------------------------------------- */
+
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_ask_file(ocelli_model *model, const char *image_path,
+                                                      const char *question,
+                                                      const ocelli_generate_options *options,
+                                                      ocelli_piece_fn on_piece, void *user,
+                                                      ocelli_result *result, ocelli_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/* tensor.h - a view of numbers in a mapped file; it owns nothing and is never freed. */
+#ifndef OC_WEIGHTS_TENSOR_H
+#define OC_WEIGHTS_TENSOR_H
+
+#include "runtime/base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum oc_dtype {
+    OC_F64,
+    OC_F32,
+    OC_F16,
+    OC_BF16,
+    OC_I64,
+    OC_I32,
+    OC_I16,
+    OC_I8,
+    OC_U64,
+    OC_U32,
+    OC_U16,
+    OC_U8,
+    OC_BOOL,
+    OC_F8_E4M3,
+    OC_F8_E5M2
+} oc_dtype;
+
+enum { OC_TENSOR_RANK = 8 };
+
+typedef struct oc_tensor {
+    const void *data; /* row-major, last axis contiguous; may be unaligned */
+    size_t bytes;
+    oc_dtype dtype;
+    int rank;
+    int64_t shape[OC_TENSOR_RANK]; /* unused axes are 1 */
+} oc_tensor;
+
+/* "BF16", as safetensors writes it; "bf16" in messages for people is oc_dtype_label. */
+const char *oc_dtype_name(oc_dtype dtype);
+const char *oc_dtype_label(oc_dtype dtype);
+bool oc_dtype_from_name(const char *name, oc_dtype *out);
+size_t oc_dtype_size(oc_dtype dtype);
+/* F32, F16 or BF16: what weights may be. */
+bool oc_dtype_is_weight(oc_dtype dtype);
+
+/* "[2048, 256]" into text; always ends with NUL. */
+void oc_tensor_shape_text(const oc_tensor *tensor, char *text, size_t room);
+
+/* Widens count elements from element index first exactly to float32; dtype F32, F16 or BF16. Any
+ * alignment. */
+void oc_tensor_widen(const oc_tensor *tensor, size_t first, size_t count, float *out);
+
+#endif
