@@ -19,18 +19,37 @@ typedef struct oc_chat_part {
     size_t id_count;
 } oc_chat_part;
 
-/* Tool calls and tool results arrive with the server; roles are the three of the public header. */
+/* A call that an assistant's message made. */
+typedef struct oc_chat_call {
+    const char *name;
+    const char *arguments; /* [arguments_length] UTF-8 */
+    size_t arguments_length;
+    bool verbatim; /* arguments was a string: written as it is; else it is JSON, written as Python
+                    * would (oc_python_json_append) */
+} oc_chat_call;
+
 typedef struct oc_chat_message {
-    ocelli_role role;
+    ocelli_role role; /* a value outside the enum: the message is dropped, as the template does */
     const oc_chat_part *parts;
     size_t count;
+    bool is_tool;              /* a tool's result: role is not looked at */
+    const oc_chat_call *calls; /* an assistant's, after its parts */
+    size_t call_count;
 } oc_chat_message;
+
+/* One tool that may be called: a JSON object as text, in any spacing. */
+typedef struct oc_chat_tool {
+    const char *json; /* [length] UTF-8 */
+    size_t length;
+} oc_chat_tool;
 
 typedef struct oc_chat_options {
     bool add_generation_prompt; /* ends with "<|im_start|>assistant\n" */
     bool add_vision_id;         /* "Picture 1: " before each medium, counted over all messages */
     bool special_in_text;       /* user text may become control tokens, as in the reference */
     bool default_system; /* "You are a helpful assistant." when there is none (not Qwen3-VL) */
+    const oc_chat_tool *tools;
+    size_t tool_count;
 } oc_chat_options;
 
 /* What the template gives: text runs, media slots and id runs, in order. */
@@ -52,10 +71,40 @@ ocelli_status oc_chat_items_text(oc_chat_items *items, const char *text, size_t 
                                  bool special, ocelli_error *err);
 ocelli_status oc_chat_items_media(oc_chat_items *items, bool video, size_t media,
                                   ocelli_error *err);
+ocelli_status oc_chat_items_ids(oc_chat_items *items, const int32_t *ids, size_t count,
+                                ocelli_error *err);
 
 /* Renders all messages. A media item stands for "<|vision_start|><|image_pad|><|vision_end|>" (or
- * video_pad): expanding it is fusion's work. */
+ * video_pad): expanding it is fusion's work. Text next to text of the same kind becomes one item,
+ * so with special_in_text a control token may be spelled across parts, as in the reference. A
+ * system message counts only if it is the first, as in the template. A picture in a system or an
+ * assistant's message, which the template would lose without a word, is OCELLI_E_ARGUMENT; so is a
+ * tool or call that is not JSON. out is empty (zero) before, and after a failure. */
 ocelli_status oc_chat_render(oc_chat_items *out, const oc_chat_message *messages, size_t count,
                              const oc_chat_options *options, ocelli_error *err);
+
+/* ---- chat_tools.c: for chat_qwen.c ---------------------------------------------------------- */
+
+/* The "# Tools" part of the system turn, without the turn's ends. */
+ocelli_status oc_chat_append_tools(oc_chat_items *out, const oc_chat_options *options,
+                                   ocelli_error *err);
+/* The calls of an assistant's message. after_text: something stands before them in the turn. */
+ocelli_status oc_chat_append_calls(oc_chat_items *out, const oc_chat_message *message,
+                                   bool after_text, const oc_chat_options *options,
+                                   ocelli_error *err);
+
+/* ---- chat_template.c ------------------------------------------------------------------------ */
+
+typedef enum oc_chat_template {
+    OC_TEMPLATE_ABSENT, /* the directory has none */
+    OC_TEMPLATE_KNOWN,  /* oc_chat_render stands for it */
+    OC_TEMPLATE_UNKNOWN /* another one, or one that cannot be read */
+} oc_chat_template;
+
+/* Compares the template of a checkpoint (chat_template.jinja, else chat_template.json, else the one
+ * in tokenizer_config.json) with those that oc_chat_render was tested against, byte for byte but
+ * for line ends at its end. Fails only for want of memory. */
+ocelli_status oc_chat_check_template(const char *directory, oc_chat_template *out,
+                                     ocelli_error *err);
 
 #endif

@@ -11,6 +11,8 @@
 size_t oc_utf8_length(const char *text, size_t size);
 /* Decodes a well-formed character. */
 uint32_t oc_utf8_decode(const char *text, size_t *length);
+/* Writes a code point that is no surrogate; returns its length. */
+size_t oc_utf8_encode(char out[4], uint32_t code);
 /* Offset of the first malformed byte, or size. */
 size_t oc_utf8_valid_prefix(const char *text, size_t size);
 /* Bytes of text that form whole characters; the rest, at most 3, is the start of one that may still

@@ -13,6 +13,9 @@ struct ocelli_image {
 /* Black pixels; width and height at least 1, their product within max_pixels of the caller. */
 ocelli_status oc_image_new(ocelli_image **out, int width, int height, ocelli_error *err);
 
+/* Gives the pixels back too; accepts NULL. */
+void oc_image_free(ocelli_image *image);
+
 /* Decodes by content: a table of {format name, sniff, decode} is asked in order. A format that is
  * known but has no decoder in this build (WebP, AVIF, HEIC, GIF, TIFF, PSD...) is
  * OCELLI_E_UNSUPPORTED, names the format and says how to convert. Text, HTML, JSON, a Git LFS

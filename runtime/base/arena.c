@@ -46,7 +46,7 @@ void *oc_arena_take(oc_arena *arena, size_t count, size_t size)
         arena->overflow = true;
         return NULL;
     }
-    void *block = arena->dry ? NULL : arena->base + arena->used;
+    void *block = arena->base != NULL ? arena->base + arena->used : NULL;
     arena->used = end;
     if (end > arena->peak) {
         arena->peak = end;

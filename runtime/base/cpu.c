@@ -72,6 +72,16 @@ uint32_t oc_cpu_features(void)
 
 #endif
 
+/* Whole CPUs that a quota allows, rounded up; 0: none known. */
+static int whole_cpus(long long quota, long long period)
+{
+    if (quota <= 0 || period <= 0) {
+        return 0;
+    }
+    double cpus = ceil((double)quota / (double)period);
+    return cpus < 1e6 ? (int)cpus : 1000000;
+}
+
 /* cgroup v2 then v1; 0: no quota. A container limited to 1.5 CPUs gets 2 threads. */
 static int cgroup_quota(void)
 {
@@ -82,7 +92,7 @@ static int cgroup_quota(void)
         int read_two = fgets(text, sizeof text, file) != NULL &&
                        sscanf(text, "%lld %lld", &quota, &period) == 2;
         fclose(file);
-        return read_two && quota > 0 && period > 0 ? (int)ceil((double)quota / (double)period) : 0;
+        return read_two ? whole_cpus(quota, period) : 0;
     }
     FILE *quota_file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r");
     FILE *period_file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
@@ -95,7 +105,7 @@ static int cgroup_quota(void)
     if (period_file != NULL) {
         fclose(period_file);
     }
-    return known && quota > 0 && period > 0 ? (int)ceil((double)quota / (double)period) : 0;
+    return known ? whole_cpus(quota, period) : 0;
 }
 
 int oc_cpu_count(void)

@@ -79,8 +79,9 @@ void oc_map_release_pages(const oc_map *map, const void *begin, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const unsigned char *start = begin;
-    if (map->bytes == NULL || start < map->bytes || size > map->size) {
-        return;
+    if (map->bytes == NULL || size > map->size || start < map->bytes ||
+        (size_t)(start - map->bytes) > map->size - size) {
+        return; /* not a range of this map */
     }
     /* Only whole pages inside the range: the neighbours' bytes stay warm. */
     uintptr_t first = ((uintptr_t)start + page - 1) & ~(uintptr_t)(page - 1);

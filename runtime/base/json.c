@@ -127,6 +127,7 @@ ocelli_status oc_json_int(oc_json_object object, const char *key, int64_t least,
         char wanted[96];
         snprintf(wanted, sizeof wanted, "a whole number from %lld to %lld", (long long)least,
                  (long long)most);
+        *out = 0;
         return wrong(object, key, wanted, found, err);
     }
     return OCELLI_OK;
@@ -149,6 +150,7 @@ ocelli_status oc_json_double(oc_json_object object, const char *key, double leas
     if (!cJSON_IsNumber(found) || !(found->valuedouble >= least && found->valuedouble <= most)) {
         char wanted[96];
         snprintf(wanted, sizeof wanted, "a number from %g to %g", least, most);
+        *out = 0;
         return wrong(object, key, wanted, found, err);
     }
     *out = found->valuedouble;
@@ -170,6 +172,7 @@ ocelli_status oc_json_bool_or(oc_json_object object, const char *key, bool fallb
 {
     const cJSON *found = item(object, key);
     if (found != NULL && !cJSON_IsBool(found)) {
+        *out = false;
         return wrong(object, key, "true or false", found, err);
     }
     *out = found != NULL ? cJSON_IsTrue(found) != 0 : fallback;
@@ -181,6 +184,7 @@ ocelli_status oc_json_string(oc_json_object object, const char *key, const char 
 {
     const cJSON *found = item(object, key);
     if (!cJSON_IsString(found)) {
+        *out = NULL;
         return wrong(object, key, "a string", found, err);
     }
     *out = found->valuestring;
@@ -198,13 +202,15 @@ ocelli_status oc_json_ints(oc_json_object object, const char *key, int64_t least
     const cJSON *node = cJSON_IsArray(found) ? found->child : found;
     for (; node != NULL; node = cJSON_IsArray(found) ? node->next : NULL) {
         if (*count == room) {
-            return oc_fail(err, OCELLI_E_FORMAT, "%s: %s.%s: more than %zu values", object.file,
-                           object.where, key, room);
+            *count = 0;
+            return oc_fail(err, OCELLI_E_FORMAT, "%s: %s%s%s: more than %zu values", object.file,
+                           object.where, object.where[0] != '\0' ? "." : "", key, room);
         }
         if (!whole_in_range(node, least, most, &out[*count])) {
             char wanted[96];
             snprintf(wanted, sizeof wanted, "whole numbers from %lld to %lld", (long long)least,
                      (long long)most);
+            *count = 0;
             return wrong(object, key, wanted, node, err);
         }
         (*count)++;

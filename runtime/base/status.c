@@ -2,16 +2,39 @@
 #include "runtime/base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line and valid for a terminal: control bytes from file names become '?'. */
-static void make_printable(char *text)
+/* Bytes of the well-formed character at text (1 to 4; NUL-ended text), 0 if it is malformed. */
+static size_t character_length(const unsigned char *text)
 {
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte < 0x20 || byte == 0x7f) {
-            *text = '?';
+    unsigned char lead = text[0];
+    size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (lead >= 0x80 && (lead < 0xc2 || lead > 0xf4)) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (lead == 0xe0 && text[1] < 0xa0) || (lead == 0xf0 && text[1] < 0x90);
+    bool beyond = (lead == 0xed && text[1] > 0x9f) || (lead == 0xf4 && text[1] > 0x8f);
+    return overlong || beyond ? 0 : length;
+}
+
+void oc_line_clean(char *line)
+{
+    unsigned char *text = (unsigned char *)line;
+    while (*text != '\0') {
+        size_t length = character_length(text);
+        bool control = *text < 0x20 || *text == 0x7f || (*text == 0xc2 && text[1] < 0xa0);
+        if (length == 0 || control) {
+            /* A C1 control loses its lead here and its second byte, then malformed, next. */
+            *text++ = '?';
+        } else {
+            text += length;
         }
     }
 }
@@ -45,7 +68,7 @@ ocelli_status oc_fail(ocelli_error *err, ocelli_status status, const char *forma
         if (wanted >= (int)sizeof err->message) {
             trim_partial_character(err->message, sizeof err->message - 1);
         }
-        make_printable(err->message);
+        oc_line_clean(err->message);
         err->status = status;
     }
     return status;

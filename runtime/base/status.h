@@ -17,6 +17,10 @@ ocelli_status oc_fail_memory(ocelli_error *err, const char *what);
 /* Puts "prefix: " before the message already in err, keeping its status. */
 ocelli_status oc_fail_prefix(ocelli_error *err, ocelli_status status, const char *prefix);
 
+/* Makes text fit for a terminal and for UTF-8 in place: control characters (C0, DEL, C1) and bytes
+ * that are not well-formed UTF-8 become '?'. File names hold anything. */
+void oc_line_clean(char *line);
+
 #define OC_TRY(call)                                                                               \
     do {                                                                                           \
         ocelli_status oc_try_status = (call);                                                      \

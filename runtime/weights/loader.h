@@ -25,6 +25,8 @@ typedef struct oc_loader_options {
 ocelli_status oc_loader_open(oc_loader **out, const oc_loader_options *options, ocelli_error *err);
 /* Frees every matrix and vector it gave: keep it as long as the tower lives. */
 void oc_loader_close(oc_loader *loader);
+/* The format asked for in the options. */
+oc_format oc_loader_format(const oc_loader *loader);
 /* Bytes of matrices and vectors given so far (packed or mapped). */
 uint64_t oc_loader_bytes(const oc_loader *loader);
 /* Bytes of them in memory of our own (not mapped). */
@@ -47,8 +49,8 @@ ocelli_status oc_loader_vector(oc_loader *loader, const char *name, size_t count
 /* One expert's three matrices out of the fused tensors of a checkpoint, or of a package.
  *   gate_up_name: [E, hidden, 2*inter] (input-major, as on the hub) or [E, 2*inter, hidden];
  *   down_name:    [E, inter, hidden]   (input-major)               or [E, hidden, inter].
- * Decided by shape; when hidden == 2*inter, or inter == hidden, input-major is taken. gate and up are
- * [inter, hidden], down is [hidden, inter].
+ * Decided by shape; where one of the two fits both ways (hidden == 2*inter, or inter == hidden), the
+ * other cannot, and decides for both. gate and up are [inter, hidden], down is [hidden, inter].
  * A package stores them one by one as "<gate_up_name>.<expert>.gate", ".up" and "<down_name>.<expert>". */
 typedef struct oc_expert {
     oc_matrix gate, up, down;

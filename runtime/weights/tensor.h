@@ -46,6 +46,10 @@ bool oc_dtype_is_weight(oc_dtype dtype);
 /* "[2048, 256]" into text; always ends with NUL. */
 void oc_tensor_shape_text(const oc_tensor *tensor, char *text, size_t room);
 
+/* A name short enough for a message: at most 128 bytes of it, "..." for the rest. Gives label. */
+enum { OC_LABEL_ROOM = 132 };
+const char *oc_name_label(const char *name, char label[OC_LABEL_ROOM]);
+
 /* Widens count elements from element index first exactly to float32; dtype F32, F16 or BF16. Any
  * alignment. */
 void oc_tensor_widen(const oc_tensor *tensor, size_t first, size_t count, float *out);

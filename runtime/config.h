@@ -1,0 +1,32 @@
+/* config.h - a checkpoint's JSON files to the configs of the towers. Nothing is hard-coded that a
+ * file says; everything is checked before a size is computed from it. */
+#ifndef OC_CONFIG_H
+#define OC_CONFIG_H
+
+#include "fusion/scatter.h"
+#include "runtime/family.h"
+#include "text/decoder.h"
+#include "vision/smart_size.h"
+#include "vision/vit.h"
+
+enum { OC_MOST_EOS = 16 };
+
+typedef struct oc_config {
+    const oc_family *family;
+    oc_vit_config vit;
+    oc_decoder_config decoder; /* owns sparse */
+    oc_pad_ids pads;
+    int32_t eos[OC_MOST_EOS]; /* of generation_config.json and of text_config, without repeats */
+    size_t eos_count;
+    oc_size_rule image_size, video_size;
+    double video_fps; /* sampling rate when the caller asks for the processor's default */
+    uint64_t min_frames, max_frames;
+} oc_config;
+
+/* Reads config.json (required), preprocessor_config.json (required), generation_config.json and
+ * video_preprocessor_config.json. decoder.tied is what the config says; the caller corrects it when
+ * there is no lm_head. */
+ocelli_status oc_config_read(oc_config *out, const char *directory, ocelli_error *err);
+void oc_config_close(oc_config *config);
+
+#endif

@@ -1,0 +1,97 @@
+/* activations.c - the forms in which rows of activations meet weights; see linear.h. */
+#include "runtime/kernels/linear.h"
+
+/* Rows of a chunk of work: about this many floats. */
+enum { CHUNK_FLOATS = 16384 };
+
+static size_t chunk_rows(size_t cols, size_t multiple)
+{
+    size_t rows = CHUNK_FLOATS / (cols > 0 ? cols : 1);
+    rows -= rows % multiple;
+    return rows > multiple ? rows : multiple;
+}
+
+typedef struct prepare_job {
+    const oc_kernels *kernels;
+    const oc_activations *activations;
+} prepare_job;
+
+static void quantize_rows(void *argument, size_t begin, size_t end, int worker)
+{
+    const prepare_job *job = argument;
+    const oc_activations *a = job->activations;
+    const oc_quantised *q = &a->quantised;
+    size_t panel_rows = job->kernels->quant_rows;
+    (void)worker;
+    for (size_t r = begin; r < end; r++) {
+        size_t first = r - r % panel_rows;
+        size_t rows = a->rows - first < panel_rows ? a->rows - first : panel_rows;
+        job->kernels->quantize(q->values + first * q->padded + (r - first) * OC_QUANT_STEP,
+                               rows * OC_QUANT_STEP,
+                               q->groups + first * (q->padded / OC_QUANT_GROUP) + (r - first), rows,
+                               a->x + r * a->stride, a->cols);
+    }
+}
+
+static void transpose_rows(void *argument, size_t begin, size_t end, int worker)
+{
+    const prepare_job *job = argument;
+    const oc_activations *a = job->activations;
+    size_t panel_rows = job->kernels->gemm_rows;
+    (void)worker;
+    for (size_t r = begin; r < end; r++) {
+        float *panel = a->panels + (r - r % panel_rows) * a->cols + r % panel_rows;
+        const float *x = a->x + r * a->stride;
+        for (size_t k = 0; k < a->cols; k++) {
+            panel[k * panel_rows] = x[k];
+        }
+    }
+}
+
+static void prepare_quantised(oc_activations *a, const oc_compute *compute, oc_arena *arena)
+{
+    size_t groups = a->cols / OC_QUANT_GROUP + (a->cols % OC_QUANT_GROUP != 0);
+    a->has_quantised = true;
+    a->quantised.padded = groups * OC_QUANT_GROUP;
+    a->quantised.values = oc_arena_take(arena, a->rows, a->quantised.padded);
+    a->quantised.groups = oc_arena_take(arena, a->rows * groups, sizeof(oc_quant_group));
+    if (!arena->dry && !arena->overflow) {
+        prepare_job job = {compute->kernels, a};
+        size_t chunk = chunk_rows(a->cols, 1);
+        oc_pool_run(a->rows > chunk ? compute->pool : NULL, a->rows, chunk, quantize_rows, &job);
+    }
+}
+
+static void prepare_panels(oc_activations *a, const oc_compute *compute, oc_arena *arena)
+{
+    size_t panel_rows = compute->kernels->gemm_rows;
+    size_t panels = a->rows / panel_rows + (a->rows % panel_rows != 0);
+    a->has_panels = true;
+    a->panels = oc_arena_take(arena, panels * panel_rows * sizeof(float), a->cols);
+    if (!arena->dry && !arena->overflow) {
+        prepare_job job = {compute->kernels, a};
+        oc_pool_run(compute->pool, a->rows, chunk_rows(a->cols, panel_rows), transpose_rows, &job);
+    }
+}
+
+void oc_activations_prepare(oc_activations *out, const oc_compute *compute, oc_arena *arena,
+                            oc_format format, const float *x, size_t rows, size_t cols,
+                            size_t stride)
+{
+    *out = (oc_activations){.x = x, .rows = rows, .cols = cols, .stride = stride};
+    switch (format) {
+    case OC_FORMAT_Q8:
+    case OC_FORMAT_Q4: prepare_quantised(out, compute, arena); return;
+    case OC_FORMAT_F16:
+    case OC_FORMAT_BF16: break;
+    case OC_FORMAT_F32:
+        if (compute->kernels->blas_sound) {
+            return;
+        }
+        break;
+    }
+    /* Few rows are read where they are: packing pays when panels of weights follow one another. */
+    if (rows > compute->kernels->gemm_rows) {
+        prepare_panels(out, compute, arena);
+    }
+}

@@ -1,0 +1,81 @@
+/* dispatch.c - see dispatch.h. A table starts as scalar and every tier up to the chosen one writes
+ * over the entries it has. */
+#include "runtime/kernels/dispatch.h"
+
+#include "runtime/base/cpu.h"
+#include "runtime/kernels/gemm_blas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct tier {
+    const char *name;
+    uint32_t needs; /* all of these bits of oc_cpu_features */
+    void (*init)(oc_kernels *table);
+} tier;
+
+static const tier TIERS[] = {
+    {"scalar", 0, oc_kernels_init_scalar},
+#if defined(__x86_64__)
+    {"avx2", OC_CPU_AVX2, oc_kernels_init_avx2},
+    {"avx512", OC_CPU_AVX2 | OC_CPU_AVX512 | OC_CPU_AVX512_VNNI, oc_kernels_init_avx512},
+#endif
+};
+enum { TIER_COUNT = sizeof TIERS / sizeof TIERS[0] };
+
+/* How many tiers this CPU has: each needs all those before it. */
+static int available(void)
+{
+    uint32_t features = oc_cpu_features();
+    int count = 1;
+    while (count < TIER_COUNT && (features & TIERS[count].needs) == TIERS[count].needs) {
+        count++;
+    }
+    return count;
+}
+
+const char *oc_kernels_tier(int index)
+{
+    return index >= 0 && index < available() ? TIERS[index].name : NULL;
+}
+
+/* "scalar, avx2" */
+static void list_tiers(char *text, size_t room, int count)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < count && used < room; i++) {
+        int wrote = snprintf(text + used, room - used, "%s%s", i > 0 ? ", " : "", TIERS[i].name);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+ocelli_status oc_kernels_choose(oc_kernels *table, const char *cap, ocelli_error *err)
+{
+    const char *source = "cpu";
+    int last = available() - 1;
+    memset(table, 0, sizeof *table);
+    if (cap == NULL || cap[0] == '\0') {
+        cap = getenv("OCELLI_CPU");
+        source = "OCELLI_CPU";
+    }
+    if (cap != NULL && cap[0] != '\0') {
+        int i = 0;
+        while (i <= last && strcmp(TIERS[i].name, cap) != 0) {
+            i++;
+        }
+        if (i > last) {
+            char names[64];
+            list_tiers(names, sizeof names, last + 1);
+            return oc_fail(err, OCELLI_E_ARGUMENT, "%s: this machine has no \"%s\"; it has %s",
+                           source, cap, names);
+        }
+        last = i;
+    }
+    for (int i = 0; i <= last; i++) {
+        TIERS[i].init(table);
+    }
+    table->blas_sound = oc_gemm_blas_sound();
+    return OCELLI_OK;
+}

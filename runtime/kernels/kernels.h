@@ -1,0 +1,116 @@
+/* kernels.h - the table of arithmetic for one instruction set: function pointers and tile sizes.
+ *
+ * A kernel knows one instruction set, one tile and one thread. It never allocates and never fails.
+ * Pointers need the alignment of their element type only, unless said otherwise. Sizes may be any,
+ * zero too. Within one table, the bits of each result depend on its own inputs alone. */
+#ifndef OC_KERNELS_KERNELS_H
+#define OC_KERNELS_KERNELS_H
+
+#include "runtime/kernels/quant_format.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* No tier has tiles larger than these. */
+enum { OC_GEMM_ROWS_MAX = 16, OC_GEMM_COLS_MAX = 64, OC_QUANT_ROWS_MAX = 16 };
+
+/* y[r][n] (+)= sum over k of x[r][k] * w[k][n], float32, k in order from 0: one chain of fused
+ * multiply-adds for each y, so that splitting depth in blocks changes no bit. */
+typedef struct oc_gemm {
+    size_t rows;    /* any */
+    size_t depth;   /* k */
+    size_t outputs; /* n, at most gemm_cols; only these are written */
+    const float *x; /* element (r, k) at x[r * x_row + k * x_step] */
+    size_t x_row, x_step;
+    const float *w; /* element (k, n) at w[k * w_step + n]; gemm_cols are read of each k */
+    size_t w_step;
+    float *y; /* [rows, y_stride] */
+    size_t y_stride;
+    bool add; /* onto what y holds */
+} oc_gemm;
+
+/* One tile or two of packed weights times up to quant_rows rows of quantised activations, over
+ * `groups` consecutive groups of OC_QUANT_GROUP columns. */
+typedef struct oc_quant_product {
+    size_t rows;                    /* 1..quant_rows */
+    size_t tiles;                   /* 1 or 2 */
+    size_t groups;                  /* of OC_QUANT_GROUP columns */
+    const int8_t *x;                /* [groups * 16 steps][rows][4] */
+    const oc_quant_group *x_groups; /* [groups][rows] */
+    const uint8_t *codes;           /* 8-bit codes [groups * 16 steps][64] of the first tile */
+    const uint16_t *scales;         /* bfloat16 [groups * scale groups in 64 columns][16] */
+    size_t codes_stride;            /* bytes to the second tile's codes */
+    size_t scales_stride;           /* elements to the second tile's scales */
+    float *y;                       /* [rows][y_stride], 16 * tiles of each row are added to */
+    size_t y_stride;
+} oc_quant_product;
+
+typedef void (*oc_pack_fn)(float *panel, const void *rows, size_t stride, size_t count,
+                           size_t depth);
+
+typedef struct oc_kernels {
+    const char *tier;  /* "avx512" */
+    bool blas_sound;   /* float32 products of many rows may go to OpenBLAS: a known one was right */
+    size_t gemm_rows;  /* rows that gemm handles best together */
+    size_t gemm_cols;  /* width of a panel */
+    size_t quant_rows; /* rows of a panel of quantised activations */
+
+    /* Sum of a[i] * b[i]. */
+    float (*dot)(const float *a, const float *b, size_t count);
+    void (*widen_f16)(float *out, const uint16_t *in, size_t count);
+    void (*widen_bf16)(float *out, const uint16_t *in, size_t count);
+    /* Nearest even; beyond the range of float16 its largest finite value. NaN stays NaN. */
+    void (*narrow_f16)(uint16_t *out, const float *in, size_t count);
+
+    /* By oc_format, F32, F16 and BF16: panel [depth][gemm_cols] = the first depth columns of count
+     * (at most gemm_cols) rows, transposed and widened; row i begins at element i * stride of rows.
+     * Missing rows are zero. */
+    oc_pack_fn pack[OC_FORMAT_BF16 + 1];
+    void (*gemm)(const oc_gemm *job);
+
+    /* One row of activations into int8: step s (4 columns) goes to values + s * step, group g to
+     * groups[g * group_step]; cols are padded with zeros to OC_QUANT_GROUP. Scale amax / 127, codes
+     * rounded half to even: the same in every tier. A group with a value that is not finite gets
+     * scale NaN and codes 0; one below 1e-30 becomes zero. */
+    void (*quantize)(int8_t *values, size_t step, oc_quant_group *groups, size_t group_step,
+                     const float *x, size_t cols);
+    /* y += products; integer sums inside a group of weights; then, in order of columns,
+     * t = sum * scale (Q4: fused with the second half's), y = t * x scale + y. */
+    void (*product_q8)(const oc_quant_product *job);
+    /* The same with Q4's scales (two groups in 64 columns) and codes already unpacked. */
+    void (*product_q4)(const oc_quant_product *job);
+    /* One tile, one row, straight from packed bytes; y [16] is overwritten. Same bits as above. */
+    void (*row_q8)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales);
+    void (*row_q4)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales);
+    /* lines of 64 bytes of nibbles into 2 * lines of 8-bit codes (value + 128). */
+    void (*unpack_q4)(uint8_t *codes, const uint8_t *packed, size_t lines);
+
+    /* A block of scores [count] of one query becomes exp(scale * (score - m)), m the largest so far
+     * (*max, raised by this block). *sum becomes *sum * c + the block's sum, where the returned c =
+     * exp(scale * (old max - m)) is what earlier results must be multiplied by. scale > 0. Start
+     * with *max = -INFINITY and *sum = 0 (then c is 0). count 0 changes nothing and returns 1. */
+    float (*softmax_block)(float *scores, size_t count, float scale, float *max, float *sum);
+
+    void (*rms_norm)(float *y, const float *x, const float *weight, size_t count, float eps);
+    void (*layer_norm)(float *y, const float *x, const float *weight, const float *bias,
+                       size_t count, float eps);
+    void (*silu_mul)(float *y, const float *gate, const float *up, size_t count);
+    void (*gelu_tanh)(float *y, const float *x, size_t count);
+    void (*gelu_erf)(float *y, const float *x, size_t count);
+    void (*add)(float *y, const float *x, size_t count);
+    void (*scale)(float *y, float factor, size_t count); /* y *= factor */
+    /* One head: pairs (v[i], v[i + half]). */
+    void (*rope)(float *v, const float *cosine, const float *sine, size_t half);
+} oc_kernels;
+
+/* Each fills the entries it has; scalar fills all and comes first. */
+void oc_kernels_init_scalar(oc_kernels *table);
+#if defined(__x86_64__)
+void oc_kernels_init_avx2(oc_kernels *table);
+void oc_kernels_init_avx512(oc_kernels *table);
+#endif
+
+#endif

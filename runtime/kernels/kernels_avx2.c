@@ -1,0 +1,9 @@
+#if defined(__x86_64__)
+#include "runtime/kernels/kernels.h"
+void oc_kernels_init_avx2(oc_kernels *table)
+{
+    table->tier = "avx2";
+}
+#else
+extern int oc_kernels_no_avx2;
+#endif

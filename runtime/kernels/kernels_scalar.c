@@ -1,0 +1,365 @@
+/* kernels_scalar.c - every kernel in plain C: what a CPU without a better tier runs, and what the
+ * better tiers are checked against. Sums that are a reference are double; exponentials are libm's.
+ * Built with -ffp-contract=off, so that no compiler fuses what is written apart. */
+#include "runtime/kernels/half.h"
+#include "runtime/kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GEMM_ROWS = 4, GEMM_COLS = 16, QUANT_ROWS = 4 };
+
+static float dot(const float *a, const float *b, size_t count)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        sum += (double)a[i] * (double)b[i];
+    }
+    return (float)sum;
+}
+
+static void widen_f16(float *out, const uint16_t *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = oc_f16_widen(in[i]);
+    }
+}
+
+static void widen_bf16(float *out, const uint16_t *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = oc_bf16_widen(in[i]);
+    }
+}
+
+static void narrow_f16(uint16_t *out, const float *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = oc_f16_narrow(in[i]);
+    }
+}
+
+static void pack_f32(float *panel, const void *rows, size_t stride, size_t count, size_t depth)
+{
+    const float *source = rows;
+    for (size_t k = 0; k < depth; k++) {
+        for (size_t i = 0; i < GEMM_COLS; i++) {
+            panel[k * GEMM_COLS + i] = i < count ? source[i * stride + k] : 0.0f;
+        }
+    }
+}
+
+static void pack_f16(float *panel, const void *rows, size_t stride, size_t count, size_t depth)
+{
+    const uint16_t *source = rows;
+    for (size_t k = 0; k < depth; k++) {
+        for (size_t i = 0; i < GEMM_COLS; i++) {
+            panel[k * GEMM_COLS + i] = i < count ? oc_f16_widen(source[i * stride + k]) : 0.0f;
+        }
+    }
+}
+
+static void pack_bf16(float *panel, const void *rows, size_t stride, size_t count, size_t depth)
+{
+    const uint16_t *source = rows;
+    for (size_t k = 0; k < depth; k++) {
+        for (size_t i = 0; i < GEMM_COLS; i++) {
+            panel[k * GEMM_COLS + i] = i < count ? oc_bf16_widen(source[i * stride + k]) : 0.0f;
+        }
+    }
+}
+
+static void gemm(const oc_gemm *job)
+{
+    for (size_t r = 0; r < job->rows; r++) {
+        float sums[GEMM_COLS] = {0};
+        float *y = job->y + r * job->y_stride;
+        if (job->add) {
+            memcpy(sums, y, job->outputs * sizeof *y);
+        }
+        for (size_t k = 0; k < job->depth; k++) {
+            float x = job->x[r * job->x_row + k * job->x_step];
+            const float *w = job->w + k * job->w_step;
+            for (size_t n = 0; n < GEMM_COLS; n++) {
+                sums[n] += x * w[n];
+            }
+        }
+        memcpy(y, sums, job->outputs * sizeof *y);
+    }
+}
+
+static void quantize_group(int8_t *values, size_t step, oc_quant_group *group, const float *x,
+                           size_t count)
+{
+    float largest = 0.0f;
+    bool finite = true;
+    for (size_t i = 0; i < count; i++) {
+        float magnitude = fabsf(x[i]);
+        finite = finite && magnitude <= 0x1.fffffep127f;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    bool usable = finite && largest >= 1e-30f;
+    float inverse = usable ? 127.0f / largest : 0.0f;
+    int32_t sums[2] = {0, 0};
+    for (size_t i = 0; i < OC_QUANT_GROUP; i++) {
+        int32_t code = usable && i < count ? (int32_t)rintf(x[i] * inverse) : 0;
+        values[i / OC_QUANT_STEP * step + i % OC_QUANT_STEP] = (int8_t)code;
+        sums[i / OC_Q4_GROUP] += code;
+    }
+    group->scale = usable ? largest / 127.0f : finite ? 0.0f : NAN;
+    group->half[0] = -OC_QUANT_OFFSET * sums[0];
+    group->half[1] = -OC_QUANT_OFFSET * sums[1];
+    group->correction = group->half[0] + group->half[1];
+}
+
+static void quantize(int8_t *values, size_t step, oc_quant_group *groups, size_t group_step,
+                     const float *x, size_t cols)
+{
+    for (size_t first = 0; first < cols; first += OC_QUANT_GROUP) {
+        size_t count = cols - first < OC_QUANT_GROUP ? cols - first : OC_QUANT_GROUP;
+        quantize_group(values + first / OC_QUANT_STEP * step, step,
+                       groups + first / OC_QUANT_GROUP * group_step, x + first, count);
+    }
+}
+
+/* Integer sum of `steps` steps for one output: codes and x point at its first step. */
+static int32_t sum_steps(const uint8_t *codes, const int8_t *x, size_t x_step, size_t steps)
+{
+    int32_t sum = 0;
+    for (size_t s = 0; s < steps; s++) {
+        for (size_t c = 0; c < OC_QUANT_STEP; c++) {
+            sum += (int32_t)codes[s * OC_QUANT_LINE + c] * (int32_t)x[s * x_step + c];
+        }
+    }
+    return sum;
+}
+
+enum { STEPS = OC_QUANT_GROUP / OC_QUANT_STEP, HALF_STEPS = STEPS / 2 };
+
+/* Adds one group of one output: Q8. */
+static float add_group_q8(float y, const uint8_t *codes, const uint16_t *scale, const int8_t *x,
+                          size_t x_step, const oc_quant_group *group)
+{
+    int32_t sum = group->correction + sum_steps(codes, x, x_step, STEPS);
+    float t = (float)sum * oc_bf16_widen(*scale);
+    return y + t * group->scale;
+}
+
+/* The same for Q4, codes unpacked; the second scale is OC_QUANT_TILE further on. */
+static float add_group_q4(float y, const uint8_t *codes, const uint16_t *scale, const int8_t *x,
+                          size_t x_step, const oc_quant_group *group)
+{
+    int32_t first = group->half[0] + sum_steps(codes, x, x_step, HALF_STEPS);
+    int32_t second = group->half[1] + sum_steps(codes + HALF_STEPS * OC_QUANT_LINE,
+                                                x + HALF_STEPS * x_step, x_step, HALF_STEPS);
+    float t = (float)first * oc_bf16_widen(scale[0]);
+    t = t + (float)second * oc_bf16_widen(scale[OC_QUANT_TILE]);
+    return y + t * group->scale;
+}
+
+static void product(const oc_quant_product *job, bool four_bits)
+{
+    size_t x_step = job->rows * OC_QUANT_STEP;
+    for (size_t tile = 0; tile < job->tiles; tile++) {
+        for (size_t g = 0; g < job->groups; g++) {
+            const uint8_t *codes =
+                job->codes + tile * job->codes_stride + g * STEPS * OC_QUANT_LINE;
+            const uint16_t *scales =
+                job->scales + tile * job->scales_stride + g * OC_QUANT_TILE * (four_bits ? 2 : 1);
+            for (size_t r = 0; r < job->rows; r++) {
+                const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
+                const oc_quant_group *group = &job->x_groups[g * job->rows + r];
+                float *y = job->y + r * job->y_stride + tile * OC_QUANT_TILE;
+                for (size_t i = 0; i < OC_QUANT_TILE; i++) {
+                    y[i] = four_bits ? add_group_q4(y[i], codes + i * OC_QUANT_STEP, scales + i, x,
+                                                    x_step, group)
+                                     : add_group_q8(y[i], codes + i * OC_QUANT_STEP, scales + i, x,
+                                                    x_step, group);
+                }
+            }
+        }
+    }
+}
+
+static void product_q8(const oc_quant_product *job)
+{
+    product(job, false);
+}
+
+static void product_q4(const oc_quant_product *job)
+{
+    product(job, true);
+}
+
+static void unpack_q4(uint8_t *codes, const uint8_t *packed, size_t lines)
+{
+    static const int8_t values[16] = OC_Q4_VALUES;
+    for (size_t line = 0; line < lines; line++) {
+        for (size_t i = 0; i < OC_QUANT_LINE; i++) {
+            uint8_t pair = packed[line * OC_QUANT_LINE + i];
+            uint8_t *low = codes + 2 * line * OC_QUANT_LINE + i;
+            low[0] = (uint8_t)(values[pair & 15] + OC_QUANT_OFFSET);
+            low[OC_QUANT_LINE] = (uint8_t)(values[pair >> 4] + OC_QUANT_OFFSET);
+        }
+    }
+}
+
+static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales)
+{
+    memset(y, 0, OC_QUANT_TILE * sizeof *y);
+    product_q8(&(oc_quant_product){.rows = 1,
+                                   .tiles = 1,
+                                   .groups = groups,
+                                   .x = x,
+                                   .x_groups = x_groups,
+                                   .codes = codes,
+                                   .scales = scales,
+                                   .y = y,
+                                   .y_stride = OC_QUANT_TILE});
+}
+
+static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales)
+{
+    memset(y, 0, OC_QUANT_TILE * sizeof *y);
+    for (size_t g = 0; g < groups; g++) {
+        uint8_t unpacked[STEPS * OC_QUANT_LINE];
+        unpack_q4(unpacked, codes + g * HALF_STEPS * OC_QUANT_LINE, HALF_STEPS);
+        product_q4(&(oc_quant_product){.rows = 1,
+                                       .tiles = 1,
+                                       .groups = 1,
+                                       .x = x + g * OC_QUANT_GROUP,
+                                       .x_groups = x_groups + g,
+                                       .codes = unpacked,
+                                       .scales = scales + g * 2 * OC_QUANT_TILE,
+                                       .y = y,
+                                       .y_stride = OC_QUANT_TILE});
+    }
+}
+
+static float softmax_block(float *scores, size_t count, float scale, float *max, float *sum)
+{
+    if (count == 0) {
+        return 1.0f;
+    }
+    float old = *max, largest = old;
+    for (size_t i = 0; i < count; i++) {
+        largest = scores[i] > largest ? scores[i] : largest;
+    }
+    float correction = old == largest ? 1.0f : expf(scale * (old - largest));
+    double total = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        scores[i] = expf(scale * (scores[i] - largest));
+        total += (double)scores[i];
+    }
+    *max = largest;
+    *sum = *sum * correction + (float)total;
+    return correction;
+}
+
+static void rms_norm(float *y, const float *x, const float *weight, size_t count, float eps)
+{
+    double squares = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        squares += (double)x[i] * (double)x[i];
+    }
+    float inverse = (float)(1.0 / sqrt(squares / (double)count + (double)eps));
+    for (size_t i = 0; i < count; i++) {
+        y[i] = x[i] * inverse * weight[i];
+    }
+}
+
+static void layer_norm(float *y, const float *x, const float *weight, const float *bias,
+                       size_t count, float eps)
+{
+    double total = 0.0, squares = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        total += (double)x[i];
+    }
+    double mean = total / (double)count;
+    for (size_t i = 0; i < count; i++) {
+        squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+    }
+    double inverse = 1.0 / sqrt(squares / (double)count + (double)eps);
+    for (size_t i = 0; i < count; i++) {
+        y[i] = (float)(((double)x[i] - mean) * inverse) * weight[i] + bias[i];
+    }
+}
+
+static void silu_mul(float *y, const float *gate, const float *up, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        y[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+    }
+}
+
+static void gelu_tanh(float *y, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        float inner = 0.7978845608f * (x[i] + 0.044715f * x[i] * x[i] * x[i]);
+        y[i] = 0.5f * x[i] * (1.0f + tanhf(inner));
+    }
+}
+
+static void gelu_erf(float *y, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        y[i] = 0.5f * x[i] * (1.0f + erff(x[i] * 0.7071067812f));
+    }
+}
+
+static void add(float *y, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        y[i] += x[i];
+    }
+}
+
+static void scale(float *y, float factor, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        y[i] *= factor;
+    }
+}
+
+static void rope(float *v, const float *cosine, const float *sine, size_t half)
+{
+    for (size_t i = 0; i < half; i++) {
+        float a = v[i], b = v[i + half];
+        v[i] = a * cosine[i] - b * sine[i];
+        v[i + half] = b * cosine[i] + a * sine[i];
+    }
+}
+
+void oc_kernels_init_scalar(oc_kernels *table)
+{
+    *table = (oc_kernels){
+        .tier = "scalar",
+        .gemm_rows = GEMM_ROWS,
+        .gemm_cols = GEMM_COLS,
+        .quant_rows = QUANT_ROWS,
+        .dot = dot,
+        .widen_f16 = widen_f16,
+        .widen_bf16 = widen_bf16,
+        .narrow_f16 = narrow_f16,
+        .pack =
+            {[OC_FORMAT_F32] = pack_f32, [OC_FORMAT_F16] = pack_f16, [OC_FORMAT_BF16] = pack_bf16},
+        .gemm = gemm,
+        .quantize = quantize,
+        .product_q8 = product_q8,
+        .product_q4 = product_q4,
+        .row_q8 = row_q8,
+        .row_q4 = row_q4,
+        .unpack_q4 = unpack_q4,
+        .softmax_block = softmax_block,
+        .rms_norm = rms_norm,
+        .layer_norm = layer_norm,
+        .silu_mul = silu_mul,
+        .gelu_tanh = gelu_tanh,
+        .gelu_erf = gelu_erf,
+        .add = add,
+        .scale = scale,
+        .rope = rope,
+    };
+}

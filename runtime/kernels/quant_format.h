@@ -1,0 +1,71 @@
+/* quant_format.h - the packed layout of Q8 and Q4 matrices, on disk and in memory alike.
+ *
+ * A matrix W [rows, cols] is cut into tiles of 16 rows. Columns are padded to a multiple of 64, rows
+ * to a multiple of 16; what is padded decodes to zero or meets zero activations. A tile is one run of
+ * bytes, a multiple of 64 long:
+ *
+ *     scales   bfloat16 [groups][16]             a scale for each row of the tile, group by group
+ *     (zeros)                                    up to the next multiple of 64 bytes
+ *     codes    Q8: byte [cols / 4][16][4]        one 64-byte line: 4 columns ("a step") of 16 rows
+ *              Q4: byte [cols / 8][16][4]        one 64-byte line: two steps, nibble over nibble
+ *
+ *     Q8 line of step s                          Q4 line of steps 2j (low) and 2j + 1 (high)
+ *     | row 0      | row 1      | ... | row 15 |  | row 0                  | row 1 ...
+ *     | 4s .. 4s+3 | 4s .. 4s+3 |     |        |  | hi 8j+4..8j+7          |
+ *     64 bytes, byte 4 r + c                      | lo 8j ..8j+3           |   byte 4 r + c
+ *
+ * Q8: group of 64 columns, weight = scale * (code - 128), code 1..255.
+ * Q4: group of 32 columns, weight = scale * OC_Q4_VALUES[code]; the table is not uniform, dense
+ *     around zero as weights are; the sign of the scale says which end of the table is the longer.
+ *
+ * Why so:
+ * - One 64-byte load is one operand of an int8 dot product instruction: 16 outputs, 4 columns. The
+ *   same bytes serve one row of activations (bound by memory) and many (bound by arithmetic).
+ * - Codes are unsigned because the instruction (VPDPBUSD) multiplies unsigned by signed. The offset
+ *   of 128 costs nothing: the sum starts at -128 * sum(x), known from the activations alone.
+ * - Q4 decodes by a table look-up of 16 bytes into the bytes of Q8: one product for both.
+ * - bfloat16 scales have float32's range: no weight can overflow or vanish through its scale, as
+ *   with float16. Codes are chosen for the rounded scale, so its 8 bits cost next to nothing.
+ * - Q8 in 64 columns and activations in 64 columns: 16 dot instructions to 2 of float32. */
+#ifndef OC_KERNELS_QUANT_FORMAT_H
+#define OC_KERNELS_QUANT_FORMAT_H
+
+#include "runtime/kernels/matrix.h"
+
+enum {
+    OC_QUANT_TILE = OC_MATRIX_TILE, /* rows of a tile */
+    OC_QUANT_STEP = 4,              /* columns that one dot product instruction sums */
+    OC_QUANT_LINE = OC_QUANT_TILE * OC_QUANT_STEP,
+    OC_QUANT_GROUP = 64, /* columns of one scale of the activations; columns are padded to it */
+    OC_Q8_GROUP = 64,    /* columns of one scale of Q8 weights */
+    OC_Q4_GROUP = 32,    /* columns of one scale of Q4 weights */
+    OC_QUANT_OFFSET = 128
+};
+
+/* Group of activations: x = scale * code, code int8 in [-127, 127]. */
+typedef struct oc_quant_group {
+    float scale;
+    int32_t correction; /* -128 * sum of the 64 codes: where the sum with Q8 codes starts */
+    int32_t half[2];    /* -128 * sum of each 32 codes: the same for Q4 */
+} oc_quant_group;
+
+/* Where things are in a packed matrix. */
+typedef struct oc_quant_layout {
+    size_t tiles;       /* ceil(rows / 16) */
+    size_t padded;      /* columns, a multiple of OC_QUANT_GROUP */
+    size_t groups;      /* scale groups of a row */
+    size_t codes;       /* byte of a tile where its codes begin */
+    size_t tile_bytes;  /* a multiple of 64 */
+    size_t total_bytes; /* tiles * tile_bytes */
+} oc_quant_layout;
+
+/* format is Q8 or Q4. False when the sizes do not fit size_t. */
+bool oc_quant_layout_of(oc_format format, size_t rows, size_t cols, oc_quant_layout *out);
+
+/* What the 16 codes of Q4 stand for, in units of the scale. */
+#define OC_Q4_VALUES                                                                               \
+    {                                                                                              \
+        -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113                   \
+    }
+
+#endif

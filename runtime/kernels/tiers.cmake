@@ -1,0 +1,17 @@
+# tiers.cmake - the flags of the files that are built for one instruction set.
+#
+# Each tier's flags stay within its own files. The scalar kernels and the packer must give the same
+# bits from every compiler, so nothing may be fused there.
+set(kernels ${CMAKE_CURRENT_SOURCE_DIR}/runtime/kernels)
+
+set_source_files_properties(${kernels}/kernels_scalar.c ${kernels}/matrix.c
+  PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  file(GLOB avx2 CONFIGURE_DEPENDS ${kernels}/kernels_avx2*.c)
+  set_source_files_properties(${avx2}
+    PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-ffp-contract=off")
+  file(GLOB avx512 CONFIGURE_DEPENDS ${kernels}/kernels_avx512*.c)
+  set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS
+    "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-ffp-contract=off")
+endif()

@@ -1,0 +1,267 @@
+/* model.c - opens and closes a model: files to towers. */
+#include "runtime/model.h"
+
+#include "runtime/base/file.h"
+#include "runtime/base/memory.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/options.h"
+#include "text/chat.h"
+#include "text/tensor_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Asked for first, so that "this checkpoint has no eyes" is said as such. */
+static const char FIRST_VISION_TENSOR[] = "model.visual.patch_embed.proj.weight";
+
+oc_format oc_quant_format(ocelli_quant quant)
+{
+    switch (quant) {
+    case OCELLI_QUANT_F32: return OC_FORMAT_F32;
+    case OCELLI_QUANT_F16: return OC_FORMAT_F16;
+    case OCELLI_QUANT_Q4: return OC_FORMAT_Q4;
+    case OCELLI_QUANT_Q8:
+    case OCELLI_QUANT_DEFAULT: break;
+    }
+    return OC_FORMAT_Q8;
+}
+
+oc_kv_shape oc_model_kv_shape(const ocelli_model *model)
+{
+    const oc_decoder_config *config = &model->config.decoder;
+    return (oc_kv_shape){.layers = config->layers,
+                         .kv_heads = config->kv_heads,
+                         .head_dim = config->head_dim,
+                         .format =
+                             model->quant == OCELLI_QUANT_F32 ? OC_FORMAT_F32 : OC_FORMAT_F16};
+}
+
+bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, size_t *bytes)
+{
+    return oc_decoder_scratch(model->decoder, &model->compute, prefill_rows, 1, bytes);
+}
+
+bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w, size_t *bytes)
+{
+    return oc_vit_scratch(model->vit, &model->compute, grid_h, grid_w, bytes);
+}
+
+/* ---- the files of a checkpoint ------------------------------------------------------------- */
+
+static ocelli_status open_checkpoint_files(ocelli_model *model, ocelli_error *err)
+{
+    oc_tensor embed;
+    oc_decoder_config *config = &model->config.decoder;
+    const int64_t shape[2] = {(int64_t)config->vocab, (int64_t)config->hidden};
+    OC_TRY(oc_weights_open(&model->decoder_files, model->directory, err));
+    model->vision_files = model->decoder_files;
+    OC_TRY(oc_weights_get(model->decoder_files, OC_EMBED_TOKENS, 2, shape, &embed, err));
+    model->stored_dtype = embed.dtype;
+    oc_tensor head;
+    if (!oc_weights_find(model->decoder_files, OC_LM_HEAD, &head, NULL)) {
+        config->tied = true;
+    }
+    const char *path;
+    uint64_t offset;
+    if (!oc_weights_locate(model->decoder_files, OC_EMBED_TOKENS, &path, &offset)) {
+        return oc_fail(err, OCELLI_E_INTERNAL, "%s is nowhere", OC_EMBED_TOKENS);
+    }
+    return oc_embed_table_acquire(&model->table, path, offset, embed.dtype, config->vocab,
+                                  config->hidden, false, err);
+}
+
+/* ---- the files of a package ---------------------------------------------------------------- */
+
+static ocelli_status open_in(const char *directory, const char *name, oc_weights **out,
+                             ocelli_error *err)
+{
+    char *path = oc_path_join(directory, name);
+    if (path == NULL) {
+        return oc_fail_memory(err, name);
+    }
+    ocelli_status status = oc_weights_open_file(out, path, err);
+    oc_free(path);
+    return status;
+}
+
+static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
+{
+    oc_decoder_config *config = &model->config.decoder;
+    const oc_manifest *manifest = &model->manifest;
+    config->tied = manifest->tied;
+    model->stored_dtype = manifest->embed_dtype;
+    OC_TRY(open_in(model->directory, OC_PACKAGE_DECODER, &model->decoder_files, err));
+    OC_TRY(open_in(model->directory, OC_PACKAGE_VISION, &model->vision_files, err));
+    const char *theirs = oc_weights_metadata(model->decoder_files, OC_PACKAGE_FINGERPRINT);
+    if (theirs == NULL || strcmp(theirs, manifest->fingerprint) != 0) {
+        return oc_fail(
+            err, OCELLI_E_FORMAT,
+            "%s: the lm_head of " OC_PACKAGE_DECODER
+            " belongs to table %.32s, but " OC_PACKAGE_EMBED " is table %s; pack the model again",
+            model->directory, theirs != NULL ? theirs : "unknown", manifest->fingerprint);
+    }
+    char *path = oc_path_join(model->directory, OC_PACKAGE_EMBED);
+    if (path == NULL) {
+        return oc_fail_memory(err, OC_PACKAGE_EMBED);
+    }
+    ocelli_status status = oc_embed_table_acquire(&model->table, path, 0, manifest->embed_dtype,
+                                                  config->vocab, config->hidden, true, err);
+    oc_free(path);
+    return status;
+}
+
+/* ---- towers -------------------------------------------------------------------------------- */
+
+static ocelli_status load_vision(ocelli_model *model, ocelli_error *err)
+{
+    oc_tensor first;
+    if (!oc_weights_find(model->vision_files, FIRST_VISION_TENSOR, &first, NULL)) {
+        return oc_fail(err, OCELLI_E_FORMAT,
+                       "%s: no vision tensors (%s is missing); this checkpoint cannot see: get the "
+                       "whole vision-language checkpoint",
+                       model->directory, FIRST_VISION_TENSOR);
+    }
+    /* The tower is used as it is stored; the reference path widens it. */
+    oc_format format = OC_FORMAT_F32;
+    if (model->quant != OCELLI_QUANT_F32) {
+        format = first.dtype == OC_BF16  ? OC_FORMAT_BF16
+                 : first.dtype == OC_F16 ? OC_FORMAT_F16
+                                         : OC_FORMAT_F32;
+    }
+    OC_TRY(oc_loader_open(&model->vision_loader,
+                          &(oc_loader_options){.weights = model->vision_files,
+                                               .compute = model->compute,
+                                               .format = format,
+                                               .log = &model->log},
+                          err));
+    return oc_vit_load(&model->vit, &model->config.vit, model->vision_loader, err);
+}
+
+static ocelli_status load_decoder(ocelli_model *model, const ocelli_model_options *options,
+                                  ocelli_error *err)
+{
+    OC_TRY(oc_loader_open(
+        &model->decoder_loader,
+        &(oc_loader_options){.weights = model->decoder_files,
+                             .compute = model->compute,
+                             .format = oc_quant_format(model->quant),
+                             .log = &model->log,
+                             .progress = options->progress,
+                             .progress_user = options->progress_user,
+                             .progress_what = "quantising",
+                             .progress_total = oc_decoder_elements(&model->config.decoder)},
+        err));
+    bool has_head = model->packaged || !model->config.decoder.tied;
+    return oc_decoder_load(&model->decoder, &model->config.decoder, model->decoder_loader, has_head,
+                           err);
+}
+
+static ocelli_status choose_quant(ocelli_model *model, const ocelli_model_options *options,
+                                  ocelli_error *err)
+{
+    if (strcmp(ocelli_quant_name(options->quant), "unknown") == 0) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "quant: %d is not one of default, f32, f16, q8, q4",
+                       (int)options->quant);
+    }
+    if (!model->packaged) {
+        model->quant = options->quant != OCELLI_QUANT_DEFAULT ? options->quant : OCELLI_QUANT_Q8;
+        return OCELLI_OK;
+    }
+    model->quant = model->manifest.quant;
+    if (options->quant != OCELLI_QUANT_DEFAULT && options->quant != model->quant) {
+        return oc_fail(
+            err, OCELLI_E_ARGUMENT,
+            "%s: packed as %s, so it cannot be opened as %s; open the checkpoint or pack it "
+            "again",
+            model->directory, ocelli_quant_name(model->quant), ocelli_quant_name(options->quant));
+    }
+    return OCELLI_OK;
+}
+
+static ocelli_status check_template(ocelli_model *model, ocelli_error *err)
+{
+    oc_chat_template kind;
+    OC_TRY(oc_chat_check_template(model->directory, &kind, err));
+    if (kind == OC_TEMPLATE_UNKNOWN) {
+        oc_log_write(
+            &model->log, OCELLI_LOG_WARN,
+            "%s: its chat template is not one this version knows; the instruct template of "
+            "its family is used",
+            model->directory);
+    }
+    return OCELLI_OK;
+}
+
+static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *options,
+                              ocelli_error *err)
+{
+    OC_TRY(oc_config_read(&model->config, model->directory, err));
+    model->packaged = oc_package_is(model->directory);
+    if (model->packaged) {
+        OC_TRY(oc_manifest_read(&model->manifest, model->directory, err));
+    }
+    OC_TRY(choose_quant(model, options, err));
+    OC_TRY(oc_kernels_choose(&model->kernels, options->cpu, err));
+    OC_TRY(oc_pool_open(&model->pool, options->threads, err));
+    model->compute = (oc_compute){.kernels = &model->kernels, .pool = model->pool};
+    OC_TRY(model->packaged ? open_package_files(model, err) : open_checkpoint_files(model, err));
+    OC_TRY(oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err));
+    OC_TRY(check_template(model, err));
+    OC_TRY(load_vision(model, err));
+    return load_decoder(model, options, err);
+}
+
+ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
+                                const ocelli_model_options *given, ocelli_error *err)
+{
+    if (out == NULL || directory == NULL) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_model_open: out and directory are needed");
+    }
+    *out = NULL;
+    ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
+    oc_options_read(&options, sizeof options, given);
+    ocelli_model *model = oc_alloc(1, sizeof *model);
+    if (model == NULL) {
+        return oc_fail_memory(err, "a model");
+    }
+    atomic_init(&model->references, 1);
+    pthread_mutex_init(&model->compute_lock, NULL);
+    model->log = (oc_log){.write = options.log, .user = options.log_user};
+    model->directory = oc_strdup(directory);
+    ocelli_status status =
+        model->directory == NULL ? oc_fail_memory(err, "a model") : open_all(model, &options, err);
+    if (status != OCELLI_OK) {
+        ocelli_model_close(model);
+        return status;
+    }
+    *out = model;
+    return OCELLI_OK;
+}
+
+ocelli_model *oc_model_retain(ocelli_model *model)
+{
+    atomic_fetch_add(&model->references, 1);
+    return model;
+}
+
+void ocelli_model_close(ocelli_model *model)
+{
+    if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1) {
+        return;
+    }
+    oc_decoder_close(model->decoder);
+    oc_vit_close(model->vit);
+    oc_loader_close(model->decoder_loader);
+    oc_loader_close(model->vision_loader);
+    oc_embed_table_release(model->table);
+    oc_bpe_close(model->bpe);
+    if (model->vision_files != model->decoder_files) {
+        oc_weights_close(model->vision_files);
+    }
+    oc_weights_close(model->decoder_files);
+    oc_pool_close(model->pool);
+    oc_config_close(&model->config);
+    pthread_mutex_destroy(&model->compute_lock);
+    oc_free(model->directory);
+    oc_free(model);
+}

@@ -1,0 +1,52 @@
+/* model.h - an open model: configs, towers, tokenizer, embedding table, threads. Read-only after it
+ * opens, except for the reference count and the lock that computing calls take in turn. */
+#ifndef OC_MODEL_H
+#define OC_MODEL_H
+
+#include "runtime/base/log.h"
+#include "runtime/config.h"
+#include "runtime/package.h"
+#include "text/bpe.h"
+#include "text/embed_table.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct ocelli_model {
+    atomic_int references;
+    char *directory;
+    bool packaged;
+    ocelli_quant quant;
+    oc_config config;
+    oc_log log;
+    oc_kernels kernels;
+    oc_pool *pool;
+    oc_compute compute;
+    pthread_mutex_t compute_lock;             /* towers share the pool: one forward at a time */
+    oc_weights *decoder_files, *vision_files; /* one and the same of a checkpoint */
+    oc_loader *decoder_loader, *vision_loader;
+    oc_vit *vit;
+    oc_decoder *decoder;
+    oc_embed_table *table;
+    oc_bpe *bpe;
+    oc_dtype stored_dtype; /* of the tensors of a checkpoint */
+    oc_manifest manifest;  /* of a package */
+};
+
+ocelli_model *oc_model_retain(ocelli_model *model);
+
+/* Keys and values are kept in float16, or in float32 beside float32 weights. */
+oc_kv_shape oc_model_kv_shape(const ocelli_model *model);
+
+/* Rows of a prefill step when the caller does not say. */
+enum { OC_PREFILL_ROWS = 512 };
+
+/* Scratch of the decoder for prefill_rows, and of the tower for one temporal group of a grid. */
+bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, size_t *bytes);
+bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w,
+                             size_t *bytes);
+
+/* Which of the decoder's matrices' format a quantisation stands for. */
+oc_format oc_quant_format(ocelli_quant quant);
+
+#endif

@@ -1,0 +1,332 @@
+/* pack.c - a checkpoint to a package, tensor by tensor: memory for one at a time.
+ *
+ * The decoder is asked to load twice through a loader that keeps nothing: once to learn the sizes,
+ * since the header of a safetensors file comes first, and once to write. So the package holds exactly
+ * what the decoder asks for, by the names it asks for. */
+#include "runtime/base/file.h"
+#include "runtime/base/memory.h"
+#include "runtime/config.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/model.h"
+#include "runtime/options.h"
+#include "runtime/package_files.h"
+#include "runtime/weights/weights_write.h"
+#include "text/tensor_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Copied as they are, if the checkpoint has them. */
+static const char *const COPIED[] = {"config.json",
+                                     "generation_config.json",
+                                     "preprocessor_config.json",
+                                     "video_preprocessor_config.json",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "chat_template.json",
+                                     "chat_template.jinja"};
+
+static const char VISION_PREFIX[] = "model.visual.";
+
+typedef struct job {
+    const char *checkpoint;
+    ocelli_pack_options options;
+    ocelli_quant quant;
+    oc_log log;
+    oc_config config;
+    oc_weights *weights;
+    oc_kernels kernels;
+    oc_pool *pool;
+    oc_package_folder folder;
+    oc_manifest manifest;
+    oc_weights_writer *writer; /* of the file being written */
+} job;
+
+static ocelli_status tell(const job *j, const char *what, uint64_t done, uint64_t total,
+                          ocelli_error *err)
+{
+    if (j->options.progress != NULL &&
+        j->options.progress(j->options.progress_user, what, done, total) != 0) {
+        return oc_fail(err, OCELLI_E_CANCELLED, "packing was stopped");
+    }
+    return OCELLI_OK;
+}
+
+/* ---- the embedding table ------------------------------------------------------------------- */
+
+static ocelli_status write_rows(job *j, const oc_tensor *table, oc_package_stream *stream,
+                                oc_hasher *values, float *rows, size_t batch, ocelli_error *err)
+{
+    size_t vocab = j->config.decoder.vocab, hidden = j->config.decoder.hidden;
+    bool raw = j->manifest.embed_dtype != OC_F32;
+    const unsigned char *source = table->data;
+    for (size_t first = 0; first < vocab; first += batch) {
+        size_t count = vocab - first < batch ? vocab - first : batch;
+        oc_tensor_widen(table, first * hidden, count * hidden, rows);
+        oc_hasher_update(values, rows, count * hidden * sizeof *rows);
+        size_t width = raw ? oc_dtype_size(table->dtype) : sizeof *rows;
+        const void *bytes = raw ? (const void *)(source + first * hidden * width) : rows;
+        OC_TRY(oc_package_stream_write(stream, bytes, count * hidden * width, err));
+        OC_TRY(tell(j, OC_PACKAGE_EMBED, first + count, vocab, err));
+    }
+    return OCELLI_OK;
+}
+
+static ocelli_status write_table(job *j, ocelli_error *err)
+{
+    size_t vocab = j->config.decoder.vocab, hidden = j->config.decoder.hidden;
+    const int64_t shape[2] = {(int64_t)vocab, (int64_t)hidden};
+    oc_tensor table;
+    oc_package_stream stream;
+    OC_TRY(oc_weights_get(j->weights, OC_EMBED_TOKENS, 2, shape, &table, err));
+    bool keep = j->options.embed_bf16 && table.dtype == OC_BF16;
+    j->manifest.embed_dtype = keep ? OC_BF16 : OC_F32;
+    snprintf(j->manifest.source_dtype, sizeof j->manifest.source_dtype, "%s",
+             oc_dtype_label(table.dtype));
+    size_t batch = hidden > (1 << 20) / 4 ? 1 : ((size_t)1 << 20) / 4 / hidden; /* about 1 MiB */
+    float *rows = oc_alloc(batch, hidden * sizeof *rows);
+    oc_hasher *values = oc_hasher_open();
+    ocelli_status status = oc_package_stream_open(&stream, &j->folder, OC_PACKAGE_EMBED, err);
+    if (rows == NULL || values == NULL) {
+        status = oc_fail_memory(err, "the embedding table");
+    }
+    if (status == OCELLI_OK) {
+        status = write_rows(j, &table, &stream, values, rows, batch, err);
+    }
+    if (status == OCELLI_OK) {
+        oc_hash_format(oc_hasher_digest(values), j->manifest.fingerprint);
+        status = oc_package_stream_finish(&stream, OC_PACKAGE_EMBED, &j->manifest, err);
+    }
+    oc_package_stream_close(&stream);
+    oc_hasher_close(values);
+    oc_free(rows);
+    oc_weights_release(j->weights, &table);
+    return status;
+}
+
+/* ---- the decoder --------------------------------------------------------------------------- */
+
+/* What the decoder asks for, under the name the package gives it: a tied table becomes the head. */
+static const char *packed_name(const char *name)
+{
+    return strcmp(name, OC_EMBED_TOKENS) == 0 ? OC_LM_HEAD : name;
+}
+
+static ocelli_status announce(void *user, const char *name, oc_format format, size_t rows,
+                              size_t cols, const void *data, size_t bytes, ocelli_error *err)
+{
+    job *j = user;
+    (void)data;
+    name = packed_name(name);
+    if (rows == 1 && format == OC_FORMAT_F32) { /* a vector */
+        const int64_t shape[1] = {(int64_t)cols};
+        return oc_weights_writer_announce(j->writer, name, OC_F32, 1, shape, err);
+    }
+    char value[96];
+    const int64_t shape[1] = {(int64_t)bytes};
+    snprintf(value, sizeof value, "%s %zu %zu", oc_format_name(format), rows, cols);
+    OC_TRY(oc_weights_writer_metadata(j->writer, name, value, err));
+    return oc_weights_writer_announce(j->writer, name, OC_U8, 1, shape, err);
+}
+
+static ocelli_status write_data(void *user, const char *name, oc_format format, size_t rows,
+                                size_t cols, const void *data, size_t bytes, ocelli_error *err)
+{
+    job *j = user;
+    (void)format;
+    (void)rows;
+    (void)cols;
+    return oc_weights_writer_data(j->writer, packed_name(name), data, bytes, err);
+}
+
+static ocelli_status walk_decoder(job *j, const oc_loader_sink *sink, ocelli_error *err)
+{
+    oc_loader *loader;
+    oc_decoder *decoder;
+    oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
+    OC_TRY(oc_loader_open(
+        &loader,
+        &(oc_loader_options){.weights = j->weights,
+                             .compute = compute,
+                             .format = oc_quant_format(j->quant),
+                             .log = &j->log,
+                             .progress = sink->announce_only ? NULL : j->options.progress,
+                             .progress_user = j->options.progress_user,
+                             .progress_what = OC_PACKAGE_DECODER,
+                             .progress_total = oc_decoder_elements(&j->config.decoder)},
+        err));
+    oc_loader_set_sink(loader, sink);
+    ocelli_status status =
+        oc_decoder_load(&decoder, &j->config.decoder, loader, !j->config.decoder.tied, err);
+    if (status == OCELLI_OK) {
+        oc_decoder_close(decoder);
+    }
+    oc_loader_close(loader);
+    return status;
+}
+
+static ocelli_status open_writer(job *j, const char *name, ocelli_error *err)
+{
+    char *path = oc_path_join(j->folder.path, name);
+    if (path == NULL) {
+        return oc_fail_memory(err, name);
+    }
+    ocelli_status status = oc_weights_writer_open(&j->writer, path, err);
+    oc_free(path);
+    return status;
+}
+
+static ocelli_status finish_writer(job *j, const char *name, ocelli_error *err)
+{
+    uint64_t size;
+    oc_hash hash;
+    OC_TRY(oc_weights_writer_finish(j->writer, &size, &hash, err));
+    oc_weights_writer_close(j->writer);
+    j->writer = NULL;
+    return oc_manifest_add(&j->manifest, name, size, hash, err);
+}
+
+static ocelli_status write_decoder(job *j, ocelli_error *err)
+{
+    OC_TRY(open_writer(j, OC_PACKAGE_DECODER, err));
+    OC_TRY(oc_weights_writer_metadata(j->writer, OC_PACKAGE_FINGERPRINT, j->manifest.fingerprint,
+                                      err));
+    oc_loader_sink sizes = {.user = j, .put = announce, .announce_only = true};
+    oc_loader_sink bytes = {.user = j, .put = write_data};
+    OC_TRY(walk_decoder(j, &sizes, err));
+    OC_TRY(walk_decoder(j, &bytes, err));
+    return finish_writer(j, OC_PACKAGE_DECODER, err);
+}
+
+/* ---- the vision tower: as it is ------------------------------------------------------------ */
+
+static ocelli_status write_vision(job *j, ocelli_error *err)
+{
+    const char *name;
+    oc_tensor tensor;
+    uint64_t total = 0, done = 0;
+    OC_TRY(open_writer(j, OC_PACKAGE_VISION, err));
+    for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
+        if (strncmp(name, VISION_PREFIX, sizeof VISION_PREFIX - 1) == 0) {
+            OC_TRY(oc_weights_writer_announce(j->writer, name, tensor.dtype, tensor.rank,
+                                              tensor.shape, err));
+            total += tensor.bytes;
+        }
+    }
+    for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
+        if (strncmp(name, VISION_PREFIX, sizeof VISION_PREFIX - 1) == 0) {
+            OC_TRY(oc_weights_writer_data(j->writer, name, tensor.data, tensor.bytes, err));
+            oc_weights_release(j->weights, &tensor);
+            done += tensor.bytes;
+            OC_TRY(tell(j, OC_PACKAGE_VISION, done, total, err));
+        }
+    }
+    return finish_writer(j, OC_PACKAGE_VISION, err);
+}
+
+static ocelli_status copy_files(job *j, ocelli_error *err)
+{
+    for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++) {
+        oc_package_stream stream;
+        char *bytes;
+        size_t size;
+        char *path = oc_path_join(j->checkpoint, COPIED[i]);
+        if (path == NULL) {
+            return oc_fail_memory(err, COPIED[i]);
+        }
+        if (!oc_file_exists(path)) {
+            oc_free(path);
+            continue;
+        }
+        ocelli_status status = oc_file_read(&bytes, &size, path, (size_t)256 << 20, err);
+        oc_free(path);
+        OC_TRY(status);
+        status = oc_package_stream_open(&stream, &j->folder, COPIED[i], err);
+        if (status == OCELLI_OK) {
+            status = oc_package_stream_write(&stream, bytes, size, err);
+            if (status == OCELLI_OK) {
+                status = oc_package_stream_finish(&stream, COPIED[i], &j->manifest, err);
+            }
+            oc_package_stream_close(&stream);
+        }
+        oc_free(bytes);
+        OC_TRY(status);
+    }
+    return OCELLI_OK;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
+
+/* Everything that can be wrong with the checkpoint is found before anything is written. */
+static ocelli_status check_source(job *j, ocelli_error *err)
+{
+    oc_tensor head;
+    oc_bpe *bpe;
+    oc_vit *vit;
+    oc_loader *loader;
+    if (oc_package_is(j->checkpoint)) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "%s: is a package already; pack its checkpoint",
+                       j->checkpoint);
+    }
+    OC_TRY(oc_config_read(&j->config, j->checkpoint, err));
+    OC_TRY(oc_weights_open(&j->weights, j->checkpoint, err));
+    if (!oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
+        j->config.decoder.tied = true;
+    }
+    OC_TRY(oc_bpe_open(&bpe, j->checkpoint, j->config.decoder.vocab, err));
+    oc_bpe_close(bpe);
+    oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
+    oc_loader_sink nothing = {.user = NULL, .put = NULL, .announce_only = true};
+    OC_TRY(oc_loader_open(
+        &loader,
+        &(oc_loader_options){.weights = j->weights, .compute = compute, .format = OC_FORMAT_F32},
+        err));
+    oc_loader_set_sink(loader, &nothing);
+    ocelli_status status = oc_vit_load(&vit, &j->config.vit, loader, err);
+    if (status == OCELLI_OK) {
+        oc_vit_close(vit);
+    }
+    oc_loader_close(loader);
+    return status;
+}
+
+static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
+{
+    OC_TRY(oc_kernels_choose(&j->kernels, NULL, err));
+    OC_TRY(oc_pool_open(&j->pool, j->options.threads, err));
+    OC_TRY(check_source(j, err));
+    OC_TRY(oc_package_folder_open(&j->folder, directory_out, j->options.overwrite != 0, err));
+    j->manifest.quant = j->quant;
+    j->manifest.tied = j->config.decoder.tied;
+    OC_TRY(write_table(j, err));
+    OC_TRY(write_decoder(j, err));
+    OC_TRY(write_vision(j, err));
+    OC_TRY(copy_files(j, err));
+    OC_TRY(oc_manifest_write(&j->manifest, j->folder.path, err));
+    return oc_package_folder_commit(&j->folder, err);
+}
+
+ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
+                          const ocelli_pack_options *given, ocelli_error *err)
+{
+    if (checkpoint == NULL || directory_out == NULL || directory_out[0] == '\0') {
+        return oc_fail(err, OCELLI_E_ARGUMENT,
+                       "ocelli_pack: checkpoint and directory_out are needed");
+    }
+    job j = {.checkpoint = checkpoint, .options = OCELLI_PACK_OPTIONS_INIT, .folder = {.lock = -1}};
+    oc_options_read(&j.options, sizeof j.options, given);
+    j.quant = j.options.quant != OCELLI_QUANT_DEFAULT ? j.options.quant : OCELLI_QUANT_Q8;
+    j.log = (oc_log){.write = j.options.log, .user = j.options.log_user};
+    ocelli_status status =
+        strcmp(ocelli_quant_name(j.quant), "unknown") == 0
+            ? oc_fail(err, OCELLI_E_ARGUMENT, "quant: %d is not known", (int)j.quant)
+            : pack(&j, directory_out, err);
+    oc_weights_writer_close(j.writer);
+    oc_package_folder_close(&j.folder);
+    oc_pool_close(j.pool);
+    oc_weights_close(j.weights);
+    oc_config_close(&j.config);
+    return status;
+}

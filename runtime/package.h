@@ -1,0 +1,46 @@
+/* package.h - the files of a package and its manifest. Written by pack.c, read by model.c, proved by
+ * verify.c. The layout is in ARCHITECTURE.md. */
+#ifndef OC_PACKAGE_H
+#define OC_PACKAGE_H
+
+#include "runtime/base/hash.h"
+#include "runtime/base/status.h"
+#include "runtime/weights/tensor.h"
+
+#include <stdbool.h>
+
+#define OC_PACKAGE_MANIFEST "manifest.json"
+#define OC_PACKAGE_EMBED "embed_tokens.bin"
+#define OC_PACKAGE_DECODER "decoder.safetensors"
+#define OC_PACKAGE_VISION "vision.safetensors"
+/* __metadata__ key of the decoder file: which embedding table its head belongs to. */
+#define OC_PACKAGE_FINGERPRINT "embed_fingerprint"
+
+enum { OC_PACKAGE_VERSION = 1, OC_PACKAGE_MOST_FILES = 32 };
+
+typedef struct oc_package_file {
+    char name[64];
+    uint64_t size;
+    char hash[33];
+} oc_package_file;
+
+typedef struct oc_manifest {
+    ocelli_quant quant;
+    bool tied;
+    oc_dtype embed_dtype;
+    char source_dtype[8]; /* "bf16": of the checkpoint it was made from */
+    char fingerprint[33]; /* of the float32 values of the embedding table */
+    oc_package_file files[OC_PACKAGE_MOST_FILES];
+    size_t file_count;
+} oc_manifest;
+
+/* True if directory holds a manifest. */
+bool oc_package_is(const char *directory);
+/* Reads and checks the manifest, and that every file it lists is there with its size (hashes are
+ * verify's work). */
+ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_error *err);
+/* Writes directory/manifest.json and syncs it. */
+ocelli_status oc_manifest_write(const oc_manifest *manifest, const char *directory,
+                                ocelli_error *err);
+
+#endif

@@ -1,0 +1,272 @@
+/* decoder.c - the decoder's forward pass, straight: see decoder.h for what goes in and comes out. */
+#include "text/decoder.h"
+
+#include "runtime/kernels/linear.h"
+#include "runtime/kernels/operations.h"
+#include "text/decoder_weights.h"
+#include "text/moe.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct pass {
+    const oc_decoder *decoder;
+    const oc_decoder_config *config;
+    const oc_compute *compute;
+    oc_arena *arena;
+    const oc_row *rows;
+    size_t count;
+    float *x;                 /* [count, hidden]: the residual stream */
+    float *y;                 /* [count, hidden]: what a sublayer reads, then what it adds */
+    float *query;             /* [count, heads * head_dim] */
+    float *key, *value;       /* [count, kv_heads * head_dim] */
+    float *attended;          /* [count, heads * head_dim] */
+    float *gate, *up;         /* [count, intermediate] */
+    float *cosine, *sine;     /* [count, head_dim / 2] */
+    oc_attention_row *lookup; /* [count] */
+} pass;
+
+static bool is_dry(const pass *p)
+{
+    return p->arena->dry;
+}
+
+static void prepare(const pass *p, oc_activations *out, const oc_matrix *weight, const float *x)
+{
+    oc_activations_prepare(out, p->compute, p->arena, weight->format, x, p->count, weight->cols,
+                           weight->cols);
+}
+
+static void multiply(const pass *p, const oc_matrix *weight, const float *bias,
+                     const oc_activations *x, float *y)
+{
+    oc_linear(p->compute, p->arena, weight, bias, x, y, weight->rows);
+}
+
+static void take_scratch(pass *p)
+{
+    const oc_decoder_config *config = p->config;
+    size_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
+    size_t half = config->head_dim / 2;
+    p->x = oc_arena_take(p->arena, p->count * config->hidden, sizeof(float));
+    p->y = oc_arena_take(p->arena, p->count * config->hidden, sizeof(float));
+    p->query = oc_arena_take(p->arena, p->count * queries, sizeof(float));
+    p->key = oc_arena_take(p->arena, p->count * keys, sizeof(float));
+    p->value = oc_arena_take(p->arena, p->count * keys, sizeof(float));
+    p->attended = oc_arena_take(p->arena, p->count * queries, sizeof(float));
+    p->gate = oc_arena_take(p->arena, p->count * config->intermediate, sizeof(float));
+    p->up = oc_arena_take(p->arena, p->count * config->intermediate, sizeof(float));
+    p->cosine = oc_arena_take(p->arena, p->count * half, sizeof(float));
+    p->sine = oc_arena_take(p->arena, p->count * half, sizeof(float));
+    p->lookup = oc_arena_take(p->arena, p->count, sizeof *p->lookup);
+}
+
+static void read_inputs(pass *p)
+{
+    size_t half = p->config->head_dim / 2;
+    for (size_t r = 0; r < p->count; r++) {
+        memcpy(p->x + r * p->config->hidden, p->rows[r].input, p->config->hidden * sizeof *p->x);
+        oc_mrope_fill(p->cosine + r * half, p->sine + r * half, p->decoder->inverse,
+                      p->decoder->axis, half, p->rows[r].position);
+    }
+}
+
+/* Norm per head, then rotary, on q and k; keys and values go into the caches, every row of the
+ * forward before any of them is attended to. */
+static void place_keys(pass *p, const oc_decoder_layer *layer, size_t index)
+{
+    const oc_decoder_config *config = p->config;
+    size_t hd = config->head_dim, half = hd / 2;
+    size_t queries = config->heads * hd, keys = config->kv_heads * hd;
+    oc_rms_norm(p->compute, p->query, p->query, layer->query_norm, p->count * config->heads, hd, hd,
+                config->rms_norm_eps);
+    oc_rms_norm(p->compute, p->key, p->key, layer->key_norm, p->count * config->kv_heads, hd, hd,
+                config->rms_norm_eps);
+    oc_rope(p->compute, p->query, p->count, queries, config->heads, half, p->cosine, p->sine);
+    oc_rope(p->compute, p->key, p->count, keys, config->kv_heads, half, p->cosine, p->sine);
+    for (size_t r = 0; r < p->count; r++) {
+        oc_kv_layer cache = oc_kv_view(p->rows[r].cache, index);
+        oc_kv_store(p->compute, &cache, p->rows[r].slot, config->kv_heads, hd, p->key + r * keys,
+                    p->value + r * keys);
+        p->lookup[r] = (oc_attention_row){.query = p->query + r * queries,
+                                          .out = p->attended + r * queries,
+                                          .cache = cache,
+                                          .length = p->rows[r].slot + 1};
+    }
+}
+
+/* x += o(attention(q, k, v of norm(x))) */
+static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
+{
+    const oc_decoder_config *config = p->config;
+    oc_activations activations;
+    size_t mark = oc_arena_mark(p->arena);
+    if (!is_dry(p)) {
+        oc_rms_norm(p->compute, p->y, p->x, layer->input_norm, p->count, config->hidden,
+                    config->hidden, config->rms_norm_eps);
+    }
+    prepare(p, &activations, &layer->query, p->y);
+    multiply(p, &layer->query, layer->query_bias, &activations, p->query);
+    multiply(p, &layer->key, layer->key_bias, &activations, p->key);
+    multiply(p, &layer->value, layer->value_bias, &activations, p->value);
+    oc_arena_release(p->arena, mark);
+    if (!is_dry(p)) {
+        place_keys(p, layer, index);
+    }
+    oc_attention_cached(p->compute, p->arena, p->lookup, p->count, config->heads, config->kv_heads,
+                        config->head_dim, 1.0f / sqrtf((float)config->head_dim));
+    oc_arena_release(p->arena, mark);
+    prepare(p, &activations, &layer->output, p->attended);
+    multiply(p, &layer->output, layer->output_bias, &activations, p->y);
+    oc_arena_release(p->arena, mark);
+    if (!is_dry(p)) {
+        oc_add(p->compute, p->x, p->y, p->count * config->hidden);
+    }
+}
+
+/* x += down(silu(gate(y)) * up(y)), y = norm(x); or the experts. */
+static void feed_forward(pass *p, const oc_decoder_layer *layer)
+{
+    const oc_decoder_config *config = p->config;
+    oc_activations activations;
+    size_t mark = oc_arena_mark(p->arena);
+    if (!is_dry(p)) {
+        oc_rms_norm(p->compute, p->y, p->x, layer->post_norm, p->count, config->hidden,
+                    config->hidden, config->rms_norm_eps);
+    }
+    if (layer->experts != NULL) {
+        oc_moe_add(config, layer, p->compute, p->arena, p->x, p->y, p->count);
+        return;
+    }
+    prepare(p, &activations, &layer->gate, p->y);
+    multiply(p, &layer->gate, NULL, &activations, p->gate);
+    multiply(p, &layer->up, NULL, &activations, p->up);
+    oc_arena_release(p->arena, mark);
+    if (!is_dry(p)) {
+        oc_silu_mul(p->compute, p->gate, p->gate, p->up, p->count * config->intermediate);
+    }
+    prepare(p, &activations, &layer->down, p->gate);
+    multiply(p, &layer->down, NULL, &activations, p->y);
+    oc_arena_release(p->arena, mark);
+    if (!is_dry(p)) {
+        oc_add(p->compute, p->x, p->y, p->count * config->hidden);
+    }
+}
+
+/* Deepstack: tap i is added after decoder layer i, at visual rows only. */
+static void add_tap(pass *p, size_t tap)
+{
+    for (size_t r = 0; r < p->count; r++) {
+        if (p->rows[r].taps != NULL) {
+            const float *row = p->rows[r].taps + tap * p->rows[r].tap_stride;
+            float *x = p->x + r * p->config->hidden;
+            for (size_t j = 0; j < p->config->hidden; j++) {
+                x[j] += row[j];
+            }
+        }
+    }
+}
+
+/* Norm and head for the rows that want logits, HEAD_ROWS at a time. */
+enum { HEAD_ROWS = 16 };
+
+static void write_logits(pass *p, size_t wanted)
+{
+    size_t hidden = p->config->hidden, vocab = p->config->vocab;
+    size_t batch = wanted < HEAD_ROWS ? wanted : HEAD_ROWS;
+    size_t mark = oc_arena_mark(p->arena);
+    float *logits = oc_arena_take(p->arena, batch * vocab, sizeof *logits); /* [batch, vocab] */
+    float *normed = oc_arena_take(p->arena, batch * hidden, sizeof *normed);
+    size_t inner = oc_arena_mark(p->arena);
+    size_t next = 0;
+    for (size_t done = 0; done < wanted; done += batch) {
+        const oc_row *to[HEAD_ROWS];
+        size_t held = wanted - done < batch ? wanted - done : batch;
+        for (size_t i = 0; !is_dry(p) && i < held; next++) {
+            if (p->rows[next].logits != NULL) {
+                to[i] = &p->rows[next];
+                oc_rms_norm(p->compute, normed + i * hidden, p->x + next * hidden, p->decoder->norm,
+                            1, hidden, hidden, p->config->rms_norm_eps);
+                i++;
+            }
+        }
+        oc_activations activations;
+        oc_activations_prepare(&activations, p->compute, p->arena, p->decoder->head.format, normed,
+                               held, hidden, hidden);
+        oc_linear(p->compute, p->arena, &p->decoder->head, NULL, &activations, logits, vocab);
+        oc_arena_release(p->arena, inner);
+        for (size_t i = 0; !is_dry(p) && i < held; i++) {
+            memcpy(to[i]->logits, logits + i * vocab, vocab * sizeof *logits);
+        }
+    }
+    oc_arena_release(p->arena, mark);
+}
+
+/* The pass itself; with a dry arena it only counts. */
+static void run(pass *p, size_t taps, size_t wanted, const oc_decoder_trace *trace)
+{
+    take_scratch(p);
+    if (p->arena->overflow) {
+        return;
+    }
+    if (!is_dry(p)) {
+        read_inputs(p);
+    }
+    for (size_t i = 0; i < p->config->layers; i++) {
+        attend(p, &p->decoder->layers[i], i);
+        feed_forward(p, &p->decoder->layers[i]);
+        if (!is_dry(p) && i < taps) {
+            add_tap(p, i);
+        }
+        if (!is_dry(p) && trace != NULL && trace->fn != NULL) {
+            char name[32];
+            snprintf(name, sizeof name, "layer_%zu", i);
+            trace->fn(trace->user, name, p->x, p->count, p->config->hidden);
+        }
+    }
+    if (wanted > 0) {
+        write_logits(p, wanted);
+    }
+}
+
+bool oc_decoder_scratch(const oc_decoder *decoder, const oc_compute *compute, size_t rows,
+                        size_t logits, size_t *bytes)
+{
+    oc_arena arena = oc_arena_dry();
+    pass p = {.decoder = decoder,
+              .config = &decoder->config,
+              .compute = compute,
+              .arena = &arena,
+              .count = rows};
+    run(&p, 0, logits, NULL);
+    *bytes = arena.peak;
+    return !arena.overflow;
+}
+
+ocelli_status oc_decoder_forward(const oc_decoder *decoder, const oc_compute *compute,
+                                 oc_arena *arena, const oc_row *rows, size_t count, size_t taps,
+                                 const oc_decoder_trace *trace, ocelli_error *err)
+{
+    pass p = {.decoder = decoder,
+              .config = &decoder->config,
+              .compute = compute,
+              .arena = arena,
+              .rows = rows,
+              .count = count};
+    size_t wanted = 0;
+    for (size_t r = 0; r < count; r++) {
+        wanted += rows[r].logits != NULL;
+        if (rows[r].slot >= oc_kv_capacity(rows[r].cache)) {
+            return oc_fail(err, OCELLI_E_INTERNAL, "row %zu: slot %zu is beyond the kv cache", r,
+                           rows[r].slot);
+        }
+    }
+    size_t mark = oc_arena_mark(arena);
+    run(&p, taps, wanted, trace);
+    oc_arena_release(arena, mark);
+    if (arena->overflow) {
+        return oc_fail(err, OCELLI_E_INTERNAL, "the decoder needs more scratch than was planned");
+    }
+    return OCELLI_OK;
+}

@@ -1,0 +1,186 @@
+/* decoder_weights.c - names, shapes and places of the decoder's tensors. */
+#include "text/decoder_weights.h"
+
+#include "runtime/base/memory.h"
+#include "text/tensor_names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct request {
+    const char *name; /* after the layer's prefix */
+    size_t offset;    /* in oc_decoder_layer: of an oc_matrix, or of a const float * */
+    size_t rows;      /* 0: a vector of cols values */
+    size_t cols;
+    bool wanted;
+} request;
+
+static ocelli_status fetch(oc_loader *loader, oc_decoder_layer *layer, size_t index,
+                           const request *list, size_t count, ocelli_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[160];
+        unsigned char *place = (unsigned char *)layer + list[i].offset;
+        if (!list[i].wanted) {
+            continue;
+        }
+        snprintf(name, sizeof name, OC_LAYER_PREFIX "%zu.%s", index, list[i].name);
+        if (list[i].rows != 0) {
+            OC_TRY(oc_loader_matrix(loader, name, list[i].rows, list[i].cols,
+                                    (oc_matrix *)(void *)place, err));
+        } else {
+            OC_TRY(
+                oc_loader_vector(loader, name, list[i].cols, (const float **)(void *)place, err));
+        }
+    }
+    return OCELLI_OK;
+}
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+#define FIELD(name) offsetof(oc_decoder_layer, name)
+
+static ocelli_status fetch_experts(oc_loader *loader, oc_decoder_layer *layer, size_t index,
+                                   const oc_decoder_config *config, ocelli_error *err)
+{
+    char gate_up[160], down[160], router[160];
+    layer->experts = oc_alloc(config->experts, sizeof *layer->experts);
+    if (layer->experts == NULL) {
+        return oc_fail_memory(err, "the experts of a layer");
+    }
+    /* A flipped expert changes an answer more than any rounding of weights: the router stays exact. */
+    snprintf(router, sizeof router, OC_LAYER_PREFIX "%zu.mlp.gate.weight", index);
+    OC_TRY(oc_loader_matrix_as(loader, router, config->experts, config->hidden, OC_FORMAT_F32,
+                               &layer->router, err));
+    snprintf(gate_up, sizeof gate_up, OC_LAYER_PREFIX "%zu.mlp.experts.gate_up_proj", index);
+    snprintf(down, sizeof down, OC_LAYER_PREFIX "%zu.mlp.experts.down_proj", index);
+    for (size_t i = 0; i < config->experts; i++) {
+        OC_TRY(oc_loader_expert(loader, gate_up, down, i, config->experts, config->hidden,
+                                config->expert_intermediate, &layer->experts[i], err));
+    }
+    return OCELLI_OK;
+}
+
+static ocelli_status fetch_layer(oc_loader *loader, oc_decoder_layer *layer, size_t index,
+                                 const oc_decoder_config *config, ocelli_error *err)
+{
+    size_t hidden = config->hidden, wide = config->intermediate;
+    size_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
+    bool bias = config->attention_bias;
+    bool dense = config->sparse == NULL || !config->sparse[index];
+    const request list[] = {
+        {"input_layernorm.weight", FIELD(input_norm), 0, hidden, true},
+        {"self_attn.q_proj.weight", FIELD(query), queries, hidden, true},
+        {"self_attn.q_proj.bias", FIELD(query_bias), 0, queries, bias},
+        {"self_attn.k_proj.weight", FIELD(key), keys, hidden, true},
+        {"self_attn.k_proj.bias", FIELD(key_bias), 0, keys, bias},
+        {"self_attn.v_proj.weight", FIELD(value), keys, hidden, true},
+        {"self_attn.v_proj.bias", FIELD(value_bias), 0, keys, bias},
+        {"self_attn.q_norm.weight", FIELD(query_norm), 0, config->head_dim, true},
+        {"self_attn.k_norm.weight", FIELD(key_norm), 0, config->head_dim, true},
+        {"self_attn.o_proj.weight", FIELD(output), hidden, queries, true},
+        {"self_attn.o_proj.bias", FIELD(output_bias), 0, hidden, bias},
+        {"post_attention_layernorm.weight", FIELD(post_norm), 0, hidden, true},
+        {"mlp.gate_proj.weight", FIELD(gate), wide, hidden, dense},
+        {"mlp.up_proj.weight", FIELD(up), wide, hidden, dense},
+        {"mlp.down_proj.weight", FIELD(down), hidden, wide, dense},
+    };
+    OC_TRY(fetch(loader, layer, index, list, COUNT(list), err));
+    return dense ? OCELLI_OK : fetch_experts(loader, layer, index, config, err);
+}
+
+static ocelli_status fetch_all(oc_decoder *decoder, oc_loader *loader, bool has_head,
+                               ocelli_error *err)
+{
+    const oc_decoder_config *config = &decoder->config;
+    for (size_t i = 0; i < config->layers; i++) {
+        OC_TRY(fetch_layer(loader, &decoder->layers[i], i, config, err));
+    }
+    OC_TRY(oc_loader_vector(loader, OC_FINAL_NORM, config->hidden, &decoder->norm, err));
+    /* The head decides every token and is read by row order of magnitude: it is not taken below Q8. */
+    const char *name = has_head ? OC_LM_HEAD : OC_EMBED_TOKENS;
+    oc_format format = oc_loader_format(loader);
+    return oc_loader_matrix_as(loader, name, config->vocab, config->hidden,
+                               format == OC_FORMAT_Q4 ? OC_FORMAT_Q8 : format, &decoder->head, err);
+}
+
+static ocelli_status copy_config(oc_decoder *decoder, const oc_decoder_config *config,
+                                 ocelli_error *err)
+{
+    decoder->config = *config;
+    decoder->config.sparse = NULL;
+    if (config->sparse != NULL) {
+        decoder->config.sparse = oc_alloc(config->layers, sizeof *config->sparse);
+        if (decoder->config.sparse == NULL) {
+            return oc_fail_memory(err, "the decoder");
+        }
+        memcpy(decoder->config.sparse, config->sparse, config->layers * sizeof *config->sparse);
+    }
+    decoder->layers = oc_alloc(config->layers, sizeof *decoder->layers);
+    decoder->inverse = oc_alloc(config->head_dim / 2, sizeof *decoder->inverse);
+    decoder->axis = oc_alloc(config->head_dim / 2, sizeof *decoder->axis);
+    if (decoder->layers == NULL || decoder->inverse == NULL || decoder->axis == NULL) {
+        return oc_fail_memory(err, "the decoder");
+    }
+    return OCELLI_OK;
+}
+
+ocelli_status oc_decoder_load(oc_decoder **out, const oc_decoder_config *config, oc_loader *loader,
+                              bool has_head, ocelli_error *err)
+{
+    *out = NULL;
+    oc_decoder *decoder = oc_alloc(1, sizeof *decoder);
+    if (decoder == NULL) {
+        return oc_fail_memory(err, "the decoder");
+    }
+    ocelli_status status = copy_config(decoder, config, err);
+    if (status == OCELLI_OK) {
+        status = fetch_all(decoder, loader, has_head, err);
+    }
+    if (status != OCELLI_OK) {
+        oc_decoder_close(decoder);
+        return status;
+    }
+    oc_mrope_plan(&config->mrope, decoder->inverse, decoder->axis);
+    *out = decoder;
+    return OCELLI_OK;
+}
+
+void oc_decoder_close(oc_decoder *decoder)
+{
+    if (decoder == NULL) {
+        return;
+    }
+    for (size_t i = 0; decoder->layers != NULL && i < decoder->config.layers; i++) {
+        oc_free(decoder->layers[i].experts);
+    }
+    oc_free(decoder->layers);
+    oc_free(decoder->config.sparse);
+    oc_free(decoder->inverse);
+    oc_free(decoder->axis);
+    oc_free(decoder);
+}
+
+const oc_decoder_config *oc_decoder_get_config(const oc_decoder *decoder)
+{
+    return &decoder->config;
+}
+
+const oc_matrix *oc_decoder_head(const oc_decoder *decoder)
+{
+    return &decoder->head;
+}
+
+uint64_t oc_decoder_elements(const oc_decoder_config *config)
+{
+    uint64_t total = (uint64_t)config->vocab * config->hidden;
+    uint64_t attention = (uint64_t)config->hidden * config->head_dim *
+                         (2 * (uint64_t)config->heads + 2 * (uint64_t)config->kv_heads);
+    for (size_t i = 0; i < config->layers; i++) {
+        bool dense = config->sparse == NULL || !config->sparse[i];
+        total += attention;
+        total += dense
+                     ? 3 * (uint64_t)config->hidden * config->intermediate
+                     : 3 * (uint64_t)config->experts * config->hidden * config->expert_intermediate;
+    }
+    return total;
+}

@@ -1,0 +1,50 @@
+/* embed_table.h - the input side of the tied tensor: rows of float32 gathered by token id from a
+ * read-only mapping, widened exactly from what the file holds (F32, BF16 or F16).
+ *
+ * One mapping serves every model of the process: tables are kept in a locked, reference-counted
+ * list keyed by the file's identity, the offset, the dtype and the shape. That list is the one
+ * piece of process-wide state in the library; without it two models opened on the same files could
+ * not know of each other. Between processes the page cache shares the same pages. */
+#ifndef OC_TEXT_EMBED_TABLE_H
+#define OC_TEXT_EMBED_TABLE_H
+
+#include "runtime/weights/tensor.h"
+
+typedef struct oc_embed_table oc_embed_table;
+
+/* Maps path read-only, or takes a table that is already mapped: rows [vocab, hidden] of dtype begin
+ * at byte offset. exact_file: the table is the whole file (embed_tokens.bin; offset 0), whose size
+ * must be vocab * hidden * size of dtype to the byte.
+ * OCELLI_E_IO; OCELLI_E_FORMAT when the file is too short or not of the exact size (both sizes are
+ * named); OCELLI_E_ARGUMENT for a dtype that is not a weight's or an empty shape. May be called from
+ * any thread. */
+ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uint64_t offset,
+                                     oc_dtype dtype, size_t vocab, size_t hidden, bool exact_file,
+                                     ocelli_error *err);
+/* The last holder's release unmaps. Accepts NULL. May be called from any thread. */
+void oc_embed_table_release(oc_embed_table *table);
+
+/* out [count, hidden], the rows of ids [count] in order. An id outside [0, vocab) is
+ * OCELLI_E_ARGUMENT; the message names the id, its index and the rows there are, and out is
+ * untouched. May be called by several threads at once. */
+ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *ids, size_t count,
+                                    float *out, ocelli_error *err);
+/* One row, row < vocab, into out [hidden]. */
+void oc_embed_table_row(const oc_embed_table *table, size_t row, float *out);
+
+size_t oc_embed_table_vocab(const oc_embed_table *table);
+size_t oc_embed_table_hidden(const oc_embed_table *table);
+oc_dtype oc_embed_table_dtype(const oc_embed_table *table);
+/* Bytes of the rows in the file: vocab * hidden * size of dtype. */
+uint64_t oc_embed_table_bytes(const oc_embed_table *table);
+/* The mapped rows, [vocab, hidden] of dtype; may be unaligned. */
+const void *oc_embed_table_data(const oc_embed_table *table);
+/* How many holders share it. */
+size_t oc_embed_table_shared(const oc_embed_table *table);
+
+/* The rows a process has read stay in its memory until the system wants them back. For a table
+ * larger than this, gather gives the pages back itself whenever about so many bytes of them may
+ * have been mapped: they stay in the page cache, and a row that is needed again is a minor fault. */
+#define OC_EMBED_RESIDENT_BUDGET ((size_t)64 << 20)
+
+#endif

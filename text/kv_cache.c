@@ -1,0 +1,107 @@
+/* kv_cache.c - see kv_cache.h. A page: [layers][keys, values][kv_heads][slots][head_dim]. */
+#include "text/kv_cache.h"
+
+#include "runtime/base/memory.h"
+
+#include <string.h>
+
+static size_t element_size(const oc_kv_shape *shape)
+{
+    return shape->format == OC_FORMAT_F16 ? 2 : 4;
+}
+
+/* Keys or values of one layer in one page. */
+static bool part_bytes(const oc_kv_shape *shape, size_t *bytes)
+{
+    return oc_size_mul(shape->kv_heads, shape->head_dim, bytes) &&
+           oc_size_mul(*bytes, OC_KV_PAGE_SLOTS * element_size(shape), bytes);
+}
+
+bool oc_kv_page_bytes(const oc_kv_shape *shape, size_t *bytes)
+{
+    return part_bytes(shape, bytes) && oc_size_mul(*bytes, 2, bytes) &&
+           oc_size_mul(*bytes, shape->layers, bytes);
+}
+
+static size_t pages_for(size_t slots)
+{
+    return slots / OC_KV_PAGE_SLOTS + (slots % OC_KV_PAGE_SLOTS != 0);
+}
+
+bool oc_kv_bytes(const oc_kv_shape *shape, size_t slots, size_t *bytes)
+{
+    return oc_kv_page_bytes(shape, bytes) && oc_size_mul(*bytes, pages_for(slots), bytes);
+}
+
+void oc_kv_open(oc_kv_cache *cache, const oc_kv_shape *shape)
+{
+    *cache = (oc_kv_cache){.shape = *shape};
+}
+
+void oc_kv_close(oc_kv_cache *cache)
+{
+    oc_kv_trim(cache, 0);
+    oc_free(cache->pages);
+    memset(cache, 0, sizeof *cache);
+}
+
+static ocelli_status no_memory(const oc_kv_cache *cache, size_t slots, ocelli_error *err)
+{
+    size_t bytes = 0;
+    if (!oc_kv_bytes(&cache->shape, slots, &bytes)) {
+        bytes = SIZE_MAX;
+    }
+    return oc_fail(err, OCELLI_E_MEMORY,
+                   "not enough memory for a kv cache of %zu tokens (%zu bytes); use a smaller "
+                   "context or fewer pictures",
+                   slots, bytes);
+}
+
+ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err)
+{
+    size_t wanted = pages_for(slots);
+    size_t bytes;
+    if (!oc_kv_page_bytes(&cache->shape, &bytes)) {
+        return no_memory(cache, slots, err);
+    }
+    if (wanted > cache->page_room) {
+        size_t room = wanted + wanted / 2 + 8;
+        unsigned char **pages = oc_grow(cache->pages, cache->page_count, room, sizeof *pages);
+        if (pages == NULL) {
+            return no_memory(cache, slots, err);
+        }
+        cache->pages = pages;
+        cache->page_room = room;
+    }
+    while (cache->page_count < wanted) {
+        unsigned char *page = oc_alloc(bytes, 1);
+        if (page == NULL) {
+            return no_memory(cache, slots, err);
+        }
+        cache->pages[cache->page_count++] = page;
+    }
+    return OCELLI_OK;
+}
+
+size_t oc_kv_capacity(const oc_kv_cache *cache)
+{
+    return cache->page_count * OC_KV_PAGE_SLOTS;
+}
+
+void oc_kv_trim(oc_kv_cache *cache, size_t slots)
+{
+    size_t keep = pages_for(slots);
+    while (cache->page_count > keep) {
+        oc_free(cache->pages[--cache->page_count]);
+    }
+}
+
+oc_kv_layer oc_kv_view(const oc_kv_cache *cache, size_t layer)
+{
+    size_t bytes = 0;
+    (void)part_bytes(&cache->shape, &bytes); /* in range: the pages were allocated with it */
+    return (oc_kv_layer){.pages = cache->pages,
+                         .key_offset = 2 * layer * bytes,
+                         .value_offset = (2 * layer + 1) * bytes,
+                         .format = cache->shape.format};
+}

@@ -1,0 +1,38 @@
+/* kv_cache.h - keys and values of one session, in pages that are added as the session grows.
+ *
+ * A slot is a token's place in the cache; it is not its rotary position (a picture fills h * w slots
+ * and advances the position by max(h, w)). The cache does not know how many slots are valid: whoever
+ * runs the decoder says which slot each row fills, and so a cache is truncated by writing over it. */
+#ifndef OC_TEXT_KV_CACHE_H
+#define OC_TEXT_KV_CACHE_H
+
+#include "runtime/kernels/attention.h"
+
+typedef struct oc_kv_shape {
+    size_t layers, kv_heads, head_dim;
+    oc_format format; /* F32 or F16 */
+} oc_kv_shape;
+
+typedef struct oc_kv_cache {
+    oc_kv_shape shape;
+    unsigned char **pages; /* [page_count], each oc_kv_page_bytes */
+    size_t page_count, page_room;
+} oc_kv_cache;
+
+/* Bytes of one page of OC_KV_PAGE_SLOTS slots; false: more than fits size_t. */
+bool oc_kv_page_bytes(const oc_kv_shape *shape, size_t *bytes);
+/* Bytes for so many slots, in whole pages. */
+bool oc_kv_bytes(const oc_kv_shape *shape, size_t slots, size_t *bytes);
+
+void oc_kv_open(oc_kv_cache *cache, const oc_kv_shape *shape);
+void oc_kv_close(oc_kv_cache *cache);
+/* Makes slots [0, slots) writable. OCELLI_E_MEMORY names slots and bytes; what was there stays. */
+ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err);
+size_t oc_kv_capacity(const oc_kv_cache *cache);
+/* Gives back pages beyond slots. */
+void oc_kv_trim(oc_kv_cache *cache, size_t slots);
+
+/* What the attention needs to know of one layer; valid until the next reserve. */
+oc_kv_layer oc_kv_view(const oc_kv_cache *cache, size_t layer);
+
+#endif

@@ -1,0 +1,85 @@
+/* commands.c - every command of the program, once. */
+#include "tools/commands.h"
+
+#include <string.h>
+
+const command_spec command_table[COMMAND_TOTAL] = {
+    {COMMAND_CAPTION, "caption", "IMAGE...", 1, SIZE_MAX, OPERAND_FILE, NULL, "describe pictures",
+     "Describes each IMAGE by itself. With one picture the answer stands alone; with several each "
+     "begins with the picture's name and a colon. A picture that fails is reported, the others are "
+     "described, and the exit code is 1.\n\n"
+     "An IMAGE of - is read from stdin. Addresses such as https:// are not fetched.",
+     "ocelli caption cat.jpg\n"
+     "ocelli caption --json *.png\n"
+     "curl -s https://example.org/cat.jpg | ocelli caption -",
+     cmd_caption},
+    {COMMAND_ASK, "ask", "[IMAGE...] QUESTION", 1, SIZE_MAX, OPERAND_FILE, NULL,
+     "ask a question about pictures",
+     "The last operand is the question, all before it are pictures, in the order in which the model "
+     "sees them. Without a picture the question is asked alone.\n\n"
+     "An IMAGE of - is read from stdin. Use -- before a question that begins with a dash.",
+     "ocelli ask cat.jpg \"What is it doing?\"\n"
+     "ocelli ask before.png after.png \"What has changed?\"\n"
+     "ocelli ask page.png \"What does it say?\" --max-tokens 2000",
+     cmd_ask},
+    {COMMAND_VIDEO, "video", "FRAMES_DIR [QUESTION]", 1, 2, OPERAND_FOLDER, NULL,
+     "ask about a clip given as a folder of frames",
+     "Takes the pictures of FRAMES_DIR in natural order (frame_2 before frame_10) as a clip. Hidden "
+     "files, sub folders and files that are no pictures are ignored; a damaged picture is reported "
+     "and left out, and --strict makes it an error. Without a QUESTION the clip is described.\n\n"
+     "--dry-run prints the frames in order and the times that the model is told.",
+     "ocelli video frames/ --fps 8 --sample-fps 2\n"
+     "ocelli video frames/ \"Which way does it move?\" --fps 2",
+     cmd_video},
+    {COMMAND_CHAT, "chat", "[IMAGE...]", 0, SIZE_MAX, OPERAND_FILE, NULL,
+     "hold a conversation about pictures",
+     "Reads a message a line from stdin and answers each on stdout. Pictures and clips wait for the "
+     "next message. Lines that begin with a slash are commands:\n\n"
+     "/image PATH adds a picture; /video FOLDER [RATE] adds a clip; /system TEXT sets the system "
+     "message and begins anew; /reset begins anew; /help lists the commands; /quit ends, as the end "
+     "of the input does. Two slashes begin a message with one.\n\n"
+     "Ctrl-C ends the answer being given; at the prompt it ends the program.",
+     "ocelli chat cat.jpg\n"
+     "printf '/image cat.jpg\\nWhat is it?\\nWhat color?\\n' | ocelli chat --quiet",
+     cmd_chat},
+    {COMMAND_PACK, "pack", "CHECKPOINT OUT", 2, 2, OPERAND_FOLDER, NULL,
+     "quantise a checkpoint into a package",
+     "Writes a package of the checkpoint to the new folder OUT: it loads at once, because what is on "
+     "disk is what the kernels read. It is written beside OUT and renamed when whole, so that an "
+     "interrupted run leaves nothing behind.",
+     "ocelli pack Qwen3-VL-2B-Instruct qwen3-vl-2b-q8 --quant q8", cmd_pack},
+    {COMMAND_INFO, "info", "[MODEL]", 0, 1, OPERAND_FOLDER, NULL, "tell what a model is and needs",
+     "Prints the family, sizes and types of MODEL, the bytes of its parts, and the memory that it "
+     "will need for --context tokens with one --picture. Without MODEL it is chosen as for the "
+     "other commands.",
+     "ocelli info qwen3-vl-2b-q8 --context 8192 --picture 1920x1080", cmd_info},
+    {COMMAND_VERIFY, "verify", "PACKAGE", 1, 1, OPERAND_FOLDER, NULL, "check a package",
+     "Recomputes the hash of every file of the package and proves that a tied output head is the "
+     "quantisation of the embedding table.",
+     "ocelli verify qwen3-vl-2b-q8", cmd_verify},
+    {COMMAND_EVAL, "eval", "DIR", 1, 1, OPERAND_FOLDER, NULL,
+     "measure a model on questions with known answers",
+     "Asks the questions of DIR/items.json, taking the likeliest token always, and prints how many "
+     "answers are as expected, by task and in all, and how many equal the recorded answers of the "
+     "reference. --verbose shows each answer that is not as recorded.",
+     "ocelli eval tests/eval -m samples/model", cmd_eval},
+    {COMMAND_HELP, "help", "[COMMAND]", 0, 1, OPERAND_WORD,
+     "caption ask video chat pack info verify eval help man completions", "explain a command",
+     "Prints what the program or one of its commands does, with every flag.", NULL, cmd_help},
+    {COMMAND_MAN, "man", "", 0, 0, OPERAND_NONE, NULL, "print the manual page",
+     "Prints the manual page in mdoc, for man -l or mandoc.", "ocelli man | mandoc -a", cmd_man},
+    {COMMAND_COMPLETIONS, "completions", "SHELL", 1, 1, OPERAND_WORD, "bash zsh fish",
+     "print completions for a shell", "SHELL is bash, zsh or fish.",
+     "ocelli completions bash > ~/.local/share/bash-completion/completions/ocelli",
+     cmd_completions},
+};
+
+const command_spec *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_TOTAL; i++) {
+        if (strcmp(command_table[i].name, name) == 0) {
+            return &command_table[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,159 @@
+/* inputs.c - see inputs.h. */
+#define _POSIX_C_SOURCE 200809L
+
+#include "tools/inputs.h"
+#include "tools/flags.h"
+#include "tools/interrupt.h"
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As for files: what is larger is no picture. */
+#define MOST_STDIN_BYTES ((size_t)1 << 30)
+
+static bool is_address(const char *path)
+{
+    static const char *const schemes[] = {"http://", "https://", "file://", "data:", "ftp://"};
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        if (strncasecmp(path, schemes[i], strlen(schemes[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int input_check(const char *path)
+{
+    struct stat about;
+    if (strcmp(path, "-") == 0) {
+        return EXIT_DONE;
+    }
+    if (is_address(path)) {
+        report_error("'%.200s' is an address, and ocelli does not fetch; download it first", path);
+        return EXIT_FAILED;
+    }
+    if (*path == '\0') {
+        report_error("the name of a picture is empty");
+        return EXIT_FAILED;
+    }
+    if (stat(path, &about) != 0) {
+        report_error("cannot open picture '%s': %s", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    if (S_ISDIR(about.st_mode)) {
+        report_error("'%s' is a folder, not a picture; a folder of frames is for 'ocelli video'",
+                     path);
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
+int input_check_stdin(const char *command, const char *const *paths, size_t count)
+{
+    size_t uses = 0;
+    for (size_t i = 0; i < count; i++) {
+        uses += strcmp(paths[i], "-") == 0;
+    }
+    if (uses > 1) {
+        return flags_misuse(command, "'-' is there %zu times, but stdin can be read only once",
+                            uses);
+    }
+    if (uses == 1 && isatty(STDIN_FILENO)) {
+        return flags_misuse(command, "'-' reads a picture from stdin, which is a terminal here");
+    }
+    return EXIT_DONE;
+}
+
+/* All of stdin, a new buffer for the caller to free. Returns an exit code. */
+static int read_stdin(unsigned char **out, size_t *size)
+{
+    unsigned char *bytes = NULL;
+    size_t used = 0;
+    size_t room = 0;
+    *out = NULL;
+    *size = 0;
+    for (;;) {
+        if (used == room) {
+            size_t more = room == 0 ? 65536 : room * 2;
+            unsigned char *larger = more <= 2 * MOST_STDIN_BYTES ? realloc(bytes, more) : NULL;
+            if (larger == NULL) {
+                free(bytes);
+                report_error("stdin: no memory for a picture of more than %zu bytes", room);
+                return EXIT_FAILED;
+            }
+            bytes = larger;
+            room = more;
+        }
+        ssize_t got = read(STDIN_FILENO, bytes + used, room - used);
+        if (got < 0 && errno == EINTR && !interrupt_pending()) {
+            continue;
+        }
+        if (got < 0) {
+            int code = interrupt_pending() ? EXIT_INTERRUPTED : EXIT_FAILED;
+            if (code == EXIT_FAILED) {
+                report_error("cannot read stdin: %s", strerror(errno));
+            }
+            free(bytes);
+            return code;
+        }
+        if (got == 0) {
+            break;
+        }
+        used += (size_t)got;
+        if (used > MOST_STDIN_BYTES) {
+            free(bytes);
+            report_error("stdin: more than 1 GiB, which is no picture");
+            return EXIT_FAILED;
+        }
+    }
+    if (used == 0) {
+        free(bytes);
+        report_error("stdin: empty, where a picture was expected");
+        return EXIT_FAILED;
+    }
+    *out = bytes;
+    *size = used;
+    return EXIT_DONE;
+}
+
+ocelli_image_options input_image_options(const cli_options *options)
+{
+    ocelli_image_options image_options = OCELLI_IMAGE_OPTIONS_INIT;
+    image_options.max_pixels = options->max_input_pixels;
+    image_options.alpha =
+        strcmp(options->alpha, "drop") == 0 ? OCELLI_ALPHA_DROP : OCELLI_ALPHA_WHITE;
+    image_options.background[0] = (uint8_t)(options->background >> 16 & 0xFF);
+    image_options.background[1] = (uint8_t)(options->background >> 8 & 0xFF);
+    image_options.background[2] = (uint8_t)(options->background & 0xFF);
+    return image_options;
+}
+
+int input_decode(const char *path, const cli_options *options, ocelli_image **out)
+{
+    ocelli_image_options image_options = input_image_options(options);
+    ocelli_error err = {OCELLI_OK, ""};
+    ocelli_status status;
+    *out = NULL;
+    int code = input_check(path);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    if (strcmp(path, "-") == 0) {
+        unsigned char *bytes = NULL;
+        size_t size = 0;
+        code = read_stdin(&bytes, &size);
+        if (code != EXIT_DONE) {
+            return code;
+        }
+        status = ocelli_image_decode(out, bytes, size, "stdin", &image_options, &err);
+        free(bytes);
+    } else {
+        status = ocelli_image_load(out, path, &image_options, &err);
+    }
+    return status == OCELLI_OK ? EXIT_DONE : report_failure(&err);
+}

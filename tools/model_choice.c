@@ -1,0 +1,84 @@
+/* model_choice.c - see model_choice.h.
+ *
+ * The sample model is looked for relative to the running program, never at a place fixed when it
+ * was built, so that an installation may be moved: PREFIX/bin/ocelli finds PREFIX/share/ocelli/model,
+ * and a program in its build folder finds share/ocelli/model there, a link into the source tree.
+ */
+#define _POSIX_C_SOURCE 200809L
+
+#include "tools/model_choice.h"
+#include "tools/options.h"
+#include "tools/report.h"
+#include "tools/text_bytes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LONGEST_PATH 4096
+
+/* The folder of the running program; false where the system does not tell. */
+static bool program_folder(char *out, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", out, size - 1);
+    if (length <= 0 || (size_t)length >= size - 1) {
+        return false;
+    }
+    out[length] = '\0';
+    char *slash = strrchr(out, '/');
+    if (slash == NULL) {
+        return false;
+    }
+    *slash = '\0';
+    return true;
+}
+
+static char *sample_model(void)
+{
+    /* As installed, then as built. OCELLI_DATA_FROM_BIN is "../share/ocelli" in most layouts. */
+    static const char *const places[] = {OCELLI_DATA_FROM_BIN "/model", "share/ocelli/model"};
+    char folder[LONGEST_PATH];
+    char path[LONGEST_PATH + 64];
+    struct stat about;
+    if (!program_folder(folder, sizeof folder)) {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s/config.json", folder, places[i]);
+        if (stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
+            *strrchr(path, '/') = '\0';
+            return text_copy(path);
+        }
+    }
+    return NULL;
+}
+
+int model_choose(const char *named, char **path)
+{
+    *path = NULL;
+    if (named == NULL) {
+        named = getenv("OCELLI_MODEL");
+        if (named != NULL && *named == '\0') {
+            named = NULL;
+        }
+    }
+    if (named != NULL) {
+        *path = text_copy(named);
+        if (*path == NULL) {
+            report_error("no memory");
+            return EXIT_FAILED;
+        }
+        return EXIT_DONE;
+    }
+    *path = sample_model();
+    if (*path == NULL) {
+        report_error("no model: name one with -m MODEL or OCELLI_MODEL (the sample model is not "
+                     "installed beside this program)");
+        return EXIT_FAILED;
+    }
+    report_note("no model named, so this is the sample model, which knows only simple pictures "
+                "(-m MODEL or OCELLI_MODEL names another)");
+    return EXIT_DONE;
+}

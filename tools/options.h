@@ -1,0 +1,98 @@
+/* options.h - what the command line asked for, as one struct.
+ *
+ * Every field is filled by one row of the flag table (flag_table.c), from the row's default text
+ * first and from the command line after that, so that what --help says and what happens cannot
+ * differ. Nothing here is owned: strings point into argv or into the table.
+ */
+#ifndef OCELLI_TOOLS_OPTIONS_H
+#define OCELLI_TOOLS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Exit codes: the program's promise to scripts. */
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_MISUSE = 2,
+    EXIT_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP */
+};
+
+/* One per row of the flag table, in the same order. */
+typedef enum flag_id {
+    FLAG_MODEL,
+    FLAG_QUANT,
+    FLAG_CPU,
+    FLAG_THREADS,
+    FLAG_CONTEXT,
+    FLAG_PROMPT,
+    FLAG_SYSTEM,
+    FLAG_ESCAPE,
+    FLAG_SPECIAL_TOKENS,
+    FLAG_VISION_IDS,
+    FLAG_MIN_PIXELS,
+    FLAG_MAX_PIXELS,
+    FLAG_MAX_INPUT_PIXELS,
+    FLAG_ALPHA,
+    FLAG_BACKGROUND,
+    FLAG_FPS,
+    FLAG_SAMPLE_FPS,
+    FLAG_FRAMES,
+    FLAG_MAX_FRAMES,
+    FLAG_STRICT,
+    FLAG_MAX_TOKENS,
+    FLAG_TEMPERATURE,
+    FLAG_TOP_K,
+    FLAG_TOP_P,
+    FLAG_MIN_P,
+    FLAG_REPETITION_PENALTY,
+    FLAG_PRESENCE_PENALTY,
+    FLAG_SEED,
+    FLAG_NO_REPETITION_STOP,
+    FLAG_EMBED_BF16,
+    FLAG_FORCE,
+    FLAG_PICTURE,
+    FLAG_LIMIT,
+    FLAG_DRY_RUN,
+    FLAG_JSON,
+    FLAG_TIMINGS,
+    FLAG_QUIET,
+    FLAG_VERBOSE,
+    FLAG_HELP,
+    FLAG_TOTAL
+} flag_id;
+
+typedef struct picture_size {
+    uint64_t width, height;
+} picture_size;
+
+typedef struct cli_options {
+    const char *command; /* its name, for messages */
+    const char *model; /* NULL: not named */
+    const char *quant; /* NULL: the library's default */
+    const char *cpu;
+    uint64_t threads, context; /* 0: the library's own */
+    const char *prompt, *system;
+    bool escape, special_tokens, vision_ids;
+    uint64_t min_pixels, max_pixels; /* 0: the checkpoint's */
+    uint64_t max_input_pixels;
+    const char *alpha;
+    uint64_t background;        /* 0xRRGGBB */
+    double fps, sample_fps;     /* sample_fps 0: keep all */
+    uint64_t frames, max_frames; /* 0: not asked */
+    bool strict;
+    uint64_t max_tokens, top_k, seed;
+    double temperature, top_p, min_p, repetition_penalty, presence_penalty;
+    bool no_repetition_stop;
+    bool embed_bf16, force;
+    picture_size picture;
+    uint64_t limit; /* 0: all */
+    bool dry_run, json, timings, quiet, verbose, help;
+
+    bool given[FLAG_TOTAL]; /* named on the command line, by flag_id */
+    const char **operands;  /* [operand_count] in order */
+    size_t operand_count;
+} cli_options;
+
+#endif

@@ -1,0 +1,16 @@
+/* progress.h - how far long work has come, drawn on a terminal, and the place where it is stopped. */
+#ifndef OCELLI_TOOLS_PROGRESS_H
+#define OCELLI_TOOLS_PROGRESS_H
+
+#include <stdint.h>
+
+/* An ocelli_progress_fn: draws at most ten times a second, nothing unless stderr is a terminal and
+ * the program may talk. Nonzero once a signal is pending, which stops the work. */
+int progress_show(void *user, const char *what, uint64_t done, uint64_t total);
+/* Wipes the line. */
+void progress_end(void);
+
+/* Seconds of a clock that never goes back. */
+double clock_seconds(void);
+
+#endif

@@ -1,0 +1,58 @@
+/* vit.h - the vision tower: patches of one temporal group to visual rows and deepstack rows.
+ *
+ * QWEN3-VL: learned positions (bilinear) + two-axis rotary, LayerNorm, tanh GELU, full attention
+ * inside one temporal group (a picture, or one frame pair of a clip), taps after listed blocks. Groups
+ * never see one another, so a clip is encoded group by group and memory is that of one. */
+#ifndef OC_VISION_VIT_H
+#define OC_VISION_VIT_H
+
+#include "runtime/base/arena.h"
+#include "runtime/weights/loader.h"
+#include "vision/patches.h"
+
+enum { OC_VIT_MOST_TAPS = 16, OC_VIT_MOST_LAYERS = 512 };
+
+typedef struct oc_vit_config {
+    size_t layers, hidden, heads, head_dim, intermediate;
+    size_t out_hidden;             /* width of a visual row = hidden size of the decoder */
+    size_t position_side;          /* the learned table is position_side x position_side */
+    size_t tap_count;              /* deepstack */
+    size_t taps[OC_VIT_MOST_TAPS]; /* block indices, in the order of the decoder's layers */
+    oc_patch_rule patch;           /* patch, temporal and merge sizes, normalisation */
+} oc_vit_config;
+
+typedef struct oc_vit oc_vit;
+
+/* Told of intermediate rows [count, width]: "patch_embed", "after_pos", "block_0"... (tests). */
+typedef void (*oc_trace_fn)(void *user, const char *name, const float *rows, size_t count,
+                            size_t width);
+typedef struct oc_trace {
+    oc_trace_fn fn; /* NULL: nothing is told */
+    void *user;
+} oc_trace;
+
+/* Asks loader for every tensor of the tower, in the order that a package stores them. The loader owns
+ * the weights and must outlive the tower. */
+ocelli_status oc_vit_load(oc_vit **out, const oc_vit_config *config, oc_loader *loader,
+                          ocelli_error *err);
+void oc_vit_close(oc_vit *vit);
+const oc_vit_config *oc_vit_get_config(const oc_vit *vit);
+
+/* One temporal group. Exactly one of patches and frames is given. */
+typedef struct oc_vit_input {
+    const float *patches;         /* [grid_h * grid_w, channels * temporal * P * P], block order */
+    const uint8_t *const *frames; /* [temporal] pictures of uint8 [grid_h * P, grid_w * P, 3] */
+    size_t grid_h, grid_w;        /* in patches; multiples of the merge size */
+} oc_vit_input;
+
+/* Scratch bytes of one oc_vit_encode; false: more than fits size_t. */
+bool oc_vit_scratch(const oc_vit *vit, const oc_compute *compute, size_t grid_h, size_t grid_w,
+                    size_t *bytes);
+
+/* rows [tokens, out_hidden], tokens = grid_h * grid_w / merge^2; tap i's rows at taps + i *
+ * tap_stride, same shape. arena must have oc_vit_scratch bytes free. */
+ocelli_status oc_vit_encode(const oc_vit *vit, const oc_compute *compute, oc_arena *arena,
+                            const oc_vit_input *input, float *rows, float *taps, size_t tap_stride,
+                            const oc_trace *trace, ocelli_error *err);
+
+#endif
