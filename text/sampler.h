@@ -1,5 +1,9 @@
 /* sampler.h - from logits to the next id. One order of operations:
- * penalties, temperature, top-k, top-p, min-p, draw. */
+ * penalties, temperature, top-k, top-p, min-p, draw.
+ *
+ * top-k keeps exactly k, of equal logits the lower ids. top-p keeps the fewest of what is left whose
+ * probabilities reach it, the one that crosses included. min-p keeps what is at least min_p times as
+ * likely as the likeliest. At least one id always stays. */
 #ifndef OC_TEXT_SAMPLER_H
 #define OC_TEXT_SAMPLER_H
 

@@ -17,7 +17,8 @@ static char *make_prefix(const char *path)
     char *prefix = malloc(room);
     if (prefix != NULL) {
         text_visible(prefix, room - 2, path);
-        strcat(prefix, ": ");
+        size_t length = strlen(prefix);
+        memcpy(prefix + length, ": ", 3);
     }
     return prefix;
 }

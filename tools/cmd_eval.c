@@ -2,7 +2,6 @@
 #include "tools/commands.h"
 #include "tools/eval_items.h"
 #include "tools/frames_folder.h"
-#include "tools/interrupt.h"
 #include "tools/media.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -26,7 +25,7 @@ typedef struct tallies {
 
 typedef struct score {
     tallies tasks, kinds;
-    uint64_t count, right;      /* in all */
+    uint64_t count, right;       /* in all */
     uint64_t recorded, agreeing; /* items with a recorded answer, and answers equal to it */
     double seconds;
 } score;
@@ -93,10 +92,8 @@ static int load_frames(run *r, const char *folder, const cJSON *frames, double f
 
 static int load_medium(run *r, const char *folder, const cJSON *source, medium *out)
 {
-    const char *type =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "type"));
-    const char *name =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "path"));
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "type"));
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "path"));
     const cJSON *frames = cJSON_GetObjectItemCaseSensitive(source, "frames");
     const cJSON *rate = cJSON_GetObjectItemCaseSensitive(source, "fps");
     double fps = rate != NULL ? rate->valuedouble : r->options->fps;
@@ -109,7 +106,8 @@ static int load_medium(run *r, const char *folder, const cJSON *source, medium *
         report_error("no memory");
         return EXIT_FAILED;
     }
-    int code = is_video ? medium_clip(r, path, fps, rate == NULL, out) : medium_picture(r, path, out);
+    int code =
+        is_video ? medium_clip(r, path, fps, rate == NULL, out) : medium_picture(r, path, out);
     free(path);
     return code;
 }
@@ -119,9 +117,9 @@ static int ask_item(run *r, const char *folder, const eval_item *item, answer *a
     size_t count = (size_t)cJSON_GetArraySize(item->media);
     size_t loaded = 0;
     const cJSON *source = NULL;
-    int code = run_open(r);
+    int code = EXIT_DONE;
     medium *media = calloc(count + 1, sizeof *media);
-    if (media == NULL && code == EXIT_DONE) {
+    if (media == NULL) {
         report_error("no memory");
         code = EXIT_FAILED;
     }
@@ -219,39 +217,55 @@ static void print_json(const run *r, const score *s)
     output_json(object);
 }
 
-static int evaluate(run *r, const char *folder, const eval_items *items, score *s)
+static void add_up(answer *total, const answer *a)
 {
-    uint64_t limit = r->options->limit;
-    size_t count = limit > 0 && limit < items->count ? (size_t)limit : items->count;
-    answer total, a;
-    memset(&total, 0, sizeof total);
-    double began = clock_seconds();
+    total->encode_seconds += a->encode_seconds;
+    total->image_tokens += a->image_tokens;
+    total->result.prompt_tokens += a->result.prompt_tokens;
+    total->result.reused_tokens += a->result.reused_tokens;
+    total->result.new_tokens += a->result.new_tokens;
+    total->result.prefill_seconds += a->result.prefill_seconds;
+    total->result.decode_seconds += a->result.decode_seconds;
+}
+
+static int ask_all(run *r, const char *folder, const eval_items *items, size_t count, score *s,
+                   answer *total)
+{
+    answer a;
     for (size_t i = 0; i < count; i++) {
         int code = ask_item(r, folder, &items->items[i], &a);
         if (code != EXIT_DONE) {
-            if (code == EXIT_FAILED && !r->broken) {
+            if (code == EXIT_FAILED) {
                 report_error("stopped at item '%s'", items->items[i].id);
             }
             return code;
         }
         mark(r, &items->items[i], s);
-        total.encode_seconds += a.encode_seconds;
-        total.image_tokens += a.image_tokens;
-        total.result.prompt_tokens += a.result.prompt_tokens;
-        total.result.reused_tokens += a.result.reused_tokens;
-        total.result.new_tokens += a.result.new_tokens;
-        total.result.prefill_seconds += a.result.prefill_seconds;
-        total.result.decode_seconds += a.result.decode_seconds;
-        if (progress_show(NULL, "questions", i + 1, count) != 0) {
+        add_up(total, &a);
+        if (progress_overall("questions", i + 1, count) != 0) {
             return EXIT_INTERRUPTED;
         }
     }
-    progress_end();
-    s->seconds = clock_seconds() - began;
-    if (r->options->timings) {
+    return EXIT_DONE;
+}
+
+static int evaluate(run *r, const char *folder, const eval_items *items, score *s)
+{
+    uint64_t limit = r->options->limit;
+    size_t count = limit > 0 && limit < items->count ? (size_t)limit : items->count;
+    answer total;
+    memset(&total, 0, sizeof total);
+    int code = run_open(r);
+    if (code == EXIT_DONE) {
+        double began = clock_seconds();
+        code = ask_all(r, folder, items, count, s, &total);
+        s->seconds = clock_seconds() - began;
+        progress_overall_end();
+    }
+    if (code == EXIT_DONE && r->options->timings) {
         run_timings(r, &total);
     }
-    return EXIT_DONE;
+    return code;
 }
 
 int cmd_eval(const cli_options *options)

@@ -21,7 +21,8 @@ typedef struct need {
 } need;
 
 /* Asks the size rule what becomes of a picture of that size, with a blank one. */
-static ocelli_status plan_picture(ocelli_model *model, picture_size size, need *n, ocelli_error *err)
+static ocelli_status plan_picture(ocelli_model *model, picture_size size, need *n,
+                                  ocelli_error *err)
 {
     ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
     ocelli_visual_info info = {.struct_size = sizeof info};

@@ -61,7 +61,8 @@ int cmd_video(const cli_options *options)
     }
     code = run_init(&r, options);
     if (code == EXIT_DONE) {
-        code = medium_clip(&r, options->operands[0], options->fps, !options->given[FLAG_FPS], &clip);
+        code =
+            medium_clip(&r, options->operands[0], options->fps, !options->given[FLAG_FPS], &clip);
         if (code == EXIT_DONE) {
             if (clip.fps_assumed && !options->dry_run) {
                 report_note("taking the frames as %g a second (--fps says otherwise)", clip.fps);

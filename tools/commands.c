@@ -15,7 +15,8 @@ const command_spec command_table[COMMAND_TOTAL] = {
      cmd_caption},
     {COMMAND_ASK, "ask", "[IMAGE...] QUESTION", 1, SIZE_MAX, OPERAND_FILE, NULL,
      "ask a question about pictures",
-     "The last operand is the question, all before it are pictures, in the order in which the model "
+     "The last operand is the question, all before it are pictures, in the order in which the "
+     "model "
      "sees them. Without a picture the question is asked alone.\n\n"
      "An IMAGE of - is read from stdin. Use -- before a question that begins with a dash.",
      "ocelli ask cat.jpg \"What is it doing?\"\n"
@@ -24,7 +25,8 @@ const command_spec command_table[COMMAND_TOTAL] = {
      cmd_ask},
     {COMMAND_VIDEO, "video", "FRAMES_DIR [QUESTION]", 1, 2, OPERAND_FOLDER, NULL,
      "ask about a clip given as a folder of frames",
-     "Takes the pictures of FRAMES_DIR in natural order (frame_2 before frame_10) as a clip. Hidden "
+     "Takes the pictures of FRAMES_DIR in natural order (frame_2 before frame_10) as a clip. "
+     "Hidden "
      "files, sub folders and files that are no pictures are ignored; a damaged picture is reported "
      "and left out, and --strict makes it an error. Without a QUESTION the clip is described.\n\n"
      "--dry-run prints the frames in order and the times that the model is told.",
@@ -33,10 +35,12 @@ const command_spec command_table[COMMAND_TOTAL] = {
      cmd_video},
     {COMMAND_CHAT, "chat", "[IMAGE...]", 0, SIZE_MAX, OPERAND_FILE, NULL,
      "hold a conversation about pictures",
-     "Reads a message a line from stdin and answers each on stdout. Pictures and clips wait for the "
+     "Reads a message a line from stdin and answers each on stdout. Pictures and clips wait for "
+     "the "
      "next message. Lines that begin with a slash are commands:\n\n"
      "/image PATH adds a picture; /video FOLDER [RATE] adds a clip; /system TEXT sets the system "
-     "message and begins anew; /reset begins anew; /help lists the commands; /quit ends, as the end "
+     "message and begins anew; /reset begins anew; /help lists the commands; /quit ends, as the "
+     "end "
      "of the input does. Two slashes begin a message with one.\n\n"
      "Ctrl-C ends the answer being given; at the prompt it ends the program.",
      "ocelli chat cat.jpg\n"
@@ -44,7 +48,8 @@ const command_spec command_table[COMMAND_TOTAL] = {
      cmd_chat},
     {COMMAND_PACK, "pack", "CHECKPOINT OUT", 2, 2, OPERAND_FOLDER, NULL,
      "quantise a checkpoint into a package",
-     "Writes a package of the checkpoint to the new folder OUT: it loads at once, because what is on "
+     "Writes a package of the checkpoint to the new folder OUT: it loads at once, because what is "
+     "on "
      "disk is what the kernels read. It is written beside OUT and renamed when whole, so that an "
      "interrupted run leaves nothing behind.",
      "ocelli pack Qwen3-VL-2B-Instruct qwen3-vl-2b-q8 --quant q8", cmd_pack},

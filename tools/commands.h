@@ -29,14 +29,14 @@ typedef enum operand_kind { OPERAND_NONE, OPERAND_FILE, OPERAND_FOLDER, OPERAND_
 typedef struct command_spec {
     command_id id;
     const char *name;
-    const char *operands;                    /* "IMAGE..."; "" for none */
-    size_t operands_least, operands_most;    /* SIZE_MAX: any number */
-    operand_kind operand;                    /* what a shell offers */
-    const char *words;                       /* OPERAND_WORD: the words; NULL */
-    const char *line;                        /* one line, no full stop */
-    const char *text;                        /* paragraphs, an empty line between */
-    const char *examples;                    /* one command a line; NULL */
-    int (*run)(const cli_options *options);  /* returns an exit code */
+    const char *operands;                   /* "IMAGE..."; "" for none */
+    size_t operands_least, operands_most;   /* SIZE_MAX: any number */
+    operand_kind operand;                   /* what a shell offers */
+    const char *words;                      /* OPERAND_WORD: the words; NULL */
+    const char *line;                       /* one line, no full stop */
+    const char *text;                       /* paragraphs, an empty line between */
+    const char *examples;                   /* one command a line; NULL */
+    int (*run)(const cli_options *options); /* returns an exit code */
 } command_spec;
 
 extern const command_spec command_table[COMMAND_TOTAL];

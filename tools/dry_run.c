@@ -60,8 +60,8 @@ static void print_memory(const ocelli_memory *memory)
     format_bytes(scratch, sizeof scratch, memory->scratch);
     format_bytes(rows, sizeof rows, memory->visual_rows);
     format_bytes(total, sizeof total, memory->total);
-    output_format("memory       %s: weights %s, cache %s, scratch %s, pictures %s\n", total, weights,
-                  cache, scratch, rows);
+    output_format("memory       %s: weights %s, cache %s, scratch %s, pictures %s\n", total,
+                  weights, cache, scratch, rows);
 }
 
 /* The bounds of the size rule: the flags where they are given, else the model's for pictures. */

@@ -70,7 +70,8 @@ static bool is_good_medium(const cJSON *medium)
     if (strcmp(type, "image") == 0) {
         return member_text(medium, "path") != NULL;
     }
-    if (strcmp(type, "video") != 0 || (fps != NULL && !(cJSON_IsNumber(fps) && fps->valuedouble > 0))) {
+    if (strcmp(type, "video") != 0 ||
+        (fps != NULL && !(cJSON_IsNumber(fps) && fps->valuedouble > 0))) {
         return false;
     }
     if (frames == NULL) {
@@ -135,9 +136,8 @@ static int read_items(const char *path, const char *text, eval_items *out)
         report_error("'%s' is not JSON", path);
         return EXIT_FAILED;
     }
-    list = cJSON_IsArray(out->document)
-               ? out->document
-               : cJSON_GetObjectItemCaseSensitive(out->document, "items");
+    list = cJSON_IsArray(out->document) ? out->document
+                                        : cJSON_GetObjectItemCaseSensitive(out->document, "items");
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1) {
         report_error("'%s' has no array \"items\" with at least one item", path);
         return EXIT_FAILED;

@@ -2,7 +2,7 @@
 #ifndef OCELLI_TOOLS_EVAL_ITEMS_H
 #define OCELLI_TOOLS_EVAL_ITEMS_H
 
-#include <cJSON.h>
+#include <cjson/cJSON.h>
 #include <stddef.h>
 
 /* One question. Strings belong to the JSON document that eval_items holds. */

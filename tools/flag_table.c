@@ -15,8 +15,8 @@
 #define MOST_PIXELS UINT64_C(1000000000000)
 #define MOST_TOKENS UINT64_C(1000000000)
 
-const char *const flag_group_titles[GROUP_TOTAL] = {
-    "Model", "Prompt", "Pictures", "Frames", "Answer", "Command", "Output"};
+const char *const flag_group_titles[GROUP_TOTAL] = {"Model",  "Prompt",  "Pictures", "Frames",
+                                                    "Answer", "Command", "Output"};
 
 const flag_spec flag_table[FLAG_TOTAL] = {
     /* ---- model ---- */
@@ -203,8 +203,9 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .group = GROUP_FRAMES,
      .commands = COMMAND_VIDEO | COMMAND_CHAT,
      .line = "rate of the frames in the folder, a second",
-     .paragraph = "It decides the times that the model is told. A folder does not know its rate, so "
-                  "say it whenever it is not 2."},
+     .paragraph =
+         "It decides the times that the model is told. A folder does not know its rate, so "
+         "say it whenever it is not 2."},
     {.id = FLAG_SAMPLE_FPS,
      .name = "sample-fps",
      .kind = KIND_REAL,
@@ -234,7 +235,7 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .kind = KIND_COUNT,
      .offset = FIELD(max_frames),
      .value_name = "N",
-     .default_note = "the model's own",
+     .default_note = "no limit; with --sample-fps the model's own",
      .low = 1,
      .high = 1000000,
      .group = GROUP_FRAMES,

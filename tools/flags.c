@@ -139,10 +139,9 @@ static int bad_value(const char *command, const flag_spec *flag, const char *val
 {
     switch (flag->kind) {
     case KIND_COUNT:
-        return flags_misuse(command,
-                            "--%s needs a whole number from %" PRIu64 " to %" PRIu64
-                            ", not '%.60s'",
-                            flag->name, flag->low, flag->high, value);
+        return flags_misuse(
+            command, "--%s needs a whole number from %" PRIu64 " to %" PRIu64 ", not '%.60s'",
+            flag->name, flag->low, flag->high, value);
     case KIND_REAL:
         return flags_misuse(command, "--%s needs a number %s %g %s %g, not '%.60s'", flag->name,
                             flag->above_low ? "above" : "from", flag->real_low,

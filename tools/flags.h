@@ -40,8 +40,8 @@ typedef enum flag_group {
 
 typedef struct flag_spec {
     flag_id id;
-    const char *name;          /* without the dashes */
-    char letter;               /* 0: none */
+    const char *name; /* without the dashes */
+    char letter;      /* 0: none */
     flag_kind kind;
     size_t offset;             /* of its field in cli_options */
     const char *value_name;    /* "N"; NULL for a switch */
@@ -53,7 +53,7 @@ typedef struct flag_spec {
     bool above_low; /* real_low itself is refused */
     flag_group group;
     completion_kind completes;
-    unsigned commands;    /* bits of command_id */
+    unsigned commands;     /* bits of command_id */
     const char *line;      /* one line of --help, no full stop */
     const char *paragraph; /* more, for 'ocelli help COMMAND' and the man page; NULL */
 } flag_spec;

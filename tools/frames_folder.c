@@ -93,8 +93,8 @@ static bool has_picture_name(const char *name)
 /* head: the first bytes of the file, zeros past its end. */
 static bool has_picture_bytes(const unsigned char head[16])
 {
-    static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc", "hevx",
-                                         "mif1", "msf1", "avif", "avis"};
+    static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
+                                         "hevx", "mif1", "msf1", "avif", "avis"};
     if (memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0 ||
         memcmp(head, "GIF87a", 6) == 0 || memcmp(head, "GIF89a", 6) == 0 ||
         memcmp(head, "II*\0", 4) == 0 || memcmp(head, "MM\0*", 4) == 0) {
@@ -144,8 +144,9 @@ static bool append(frames_folder *frames, size_t *room, const char *name)
 {
     if (frames->count == *room) {
         size_t more = *room == 0 ? 64 : *room * 2;
-        char **larger =
-            more <= SIZE_MAX / sizeof *larger ? realloc(frames->names, more * sizeof *larger) : NULL;
+        char **larger = more <= SIZE_MAX / sizeof *larger
+                            ? realloc(frames->names, more * sizeof *larger)
+                            : NULL;
         if (larger == NULL) {
             return false;
         }

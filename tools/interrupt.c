@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* A handler has no other way to see these. */
-static volatile sig_atomic_t caught;  /* the signal, 0: none */
+static volatile sig_atomic_t caught; /* the signal, 0: none */
 static volatile sig_atomic_t patience = 1;
 static volatile sig_atomic_t line_open;
 

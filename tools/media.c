@@ -193,23 +193,24 @@ static int clip_end(clip *c, medium *m, run *r, int code)
     return code;
 }
 
-/* Which of total frames to use; indices has room for total. */
+/* Which of total frames to use; indices has room for total. The reference samples a video that it
+ * decodes, but takes a list of frames as it is; so does this, unless a flag asks for sampling. */
 static int choose_frames(run *r, size_t total, double fps, size_t *indices, size_t *count)
 {
     ocelli_sample_options options = OCELLI_SAMPLE_OPTIONS_INIT;
     ocelli_error err = {OCELLI_OK, ""};
+    if (r->options->sample_fps == 0 && r->options->frames == 0 && r->options->max_frames == 0) {
+        for (*count = 0; *count < total; ++*count) {
+            indices[*count] = *count;
+        }
+        return EXIT_DONE;
+    }
     options.source_fps = fps;
     options.sample_fps = r->options->sample_fps;
     options.frame_count = r->options->frames;
     options.max_frames = r->options->max_frames;
-    if (ocelli_sample_frames(r->model, total, &options, indices, total, count, &err) !=
-        OCELLI_OK) {
+    if (ocelli_sample_frames(r->model, total, &options, indices, total, count, &err) != OCELLI_OK) {
         return report_failure(&err);
-    }
-    if (*count < total && r->options->frames == 0 && r->options->sample_fps == 0 &&
-        r->options->max_frames == 0) {
-        report_note("using %zu of %zu frames, the most this model takes (--max-frames)", *count,
-                    total);
     }
     return EXIT_DONE;
 }
@@ -241,8 +242,8 @@ int medium_clip(run *r, const char *folder, double fps, bool fps_assumed, medium
             const char *name = frames.names[indices[i]];
             char *path = path_join(folder, name);
             bool damaged = false;
-            code = path == NULL ? no_memory()
-                                : clip_add(&c, out, r, path, name, indices[i], &damaged);
+            code =
+                path == NULL ? no_memory() : clip_add(&c, out, r, path, name, indices[i], &damaged);
             free(path);
         }
         code = clip_end(&c, out, r, code);

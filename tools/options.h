@@ -69,8 +69,8 @@ typedef struct picture_size {
 
 typedef struct cli_options {
     const char *command; /* its name, for messages */
-    const char *model; /* NULL: not named */
-    const char *quant; /* NULL: the library's default */
+    const char *model;   /* NULL: not named */
+    const char *quant;   /* NULL: the library's default */
     const char *cpu;
     uint64_t threads, context; /* 0: the library's own */
     const char *prompt, *system;
@@ -78,8 +78,8 @@ typedef struct cli_options {
     uint64_t min_pixels, max_pixels; /* 0: the checkpoint's */
     uint64_t max_input_pixels;
     const char *alpha;
-    uint64_t background;        /* 0xRRGGBB */
-    double fps, sample_fps;     /* sample_fps 0: keep all */
+    uint64_t background;         /* 0xRRGGBB */
+    double fps, sample_fps;      /* sample_fps 0: keep all */
     uint64_t frames, max_frames; /* 0: not asked */
     bool strict;
     uint64_t max_tokens, top_k, seed;

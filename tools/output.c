@@ -70,6 +70,10 @@ bool output_json(cJSON *object)
 int output_close(int code)
 {
     errno = 0;
+    if (ferror(stdout) || fflush(stdout) != 0) {
+        note_error();
+    }
+    errno = 0;
     if (fclose(stdout) != 0) {
         note_error();
     }

@@ -6,7 +6,7 @@
 #ifndef OCELLI_TOOLS_OUTPUT_H
 #define OCELLI_TOOLS_OUTPUT_H
 
-#include <cJSON.h>
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -6,6 +6,7 @@
 #include "tools/report.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -16,6 +17,7 @@
 
 static double last_shown; /* 0: the work is new */
 static double began;
+static bool overall; /* the line belongs to progress_overall */
 
 double clock_seconds(void)
 {
@@ -24,22 +26,17 @@ double clock_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-int progress_show(void *user, const char *what, uint64_t done, uint64_t total)
+static void draw(const char *what, uint64_t done, uint64_t total)
 {
-    (void)user;
-    if (interrupt_pending()) {
-        progress_end();
-        return 1;
-    }
     if (report_is_quiet() || !report_can_draw()) {
-        return 0;
+        return;
     }
     double now = clock_seconds();
     if (began == 0) {
         began = now;
     }
     if (now - began < SHOW_AFTER || now - last_shown < SHOW_EVERY) {
-        return 0;
+        return;
     }
     last_shown = now;
     char line[160];
@@ -55,11 +52,38 @@ int progress_show(void *user, const char *what, uint64_t done, uint64_t total)
         snprintf(line, sizeof line, "%.60s [%s] %3.0f %%", what, bar, share * 100.0);
     }
     report_draw(line);
+}
+
+int progress_show(void *user, const char *what, uint64_t done, uint64_t total)
+{
+    (void)user;
+    if (interrupt_pending()) {
+        progress_end();
+        return 1;
+    }
+    if (!overall) {
+        draw(what, done, total);
+    }
     return 0;
 }
 
 void progress_end(void)
 {
-    began = 0;
-    report_draw("");
+    if (!overall) {
+        began = 0;
+        report_draw("");
+    }
+}
+
+int progress_overall(const char *what, uint64_t done, uint64_t total)
+{
+    overall = true;
+    draw(what, done, total);
+    return interrupt_pending();
+}
+
+void progress_overall_end(void)
+{
+    overall = false;
+    progress_end();
 }

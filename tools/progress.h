@@ -10,6 +10,10 @@ int progress_show(void *user, const char *what, uint64_t done, uint64_t total);
 /* Wipes the line. */
 void progress_end(void);
 
+/* The same for work made of such work: until progress_overall_end the parts draw nothing. */
+int progress_overall(const char *what, uint64_t done, uint64_t total);
+void progress_overall_end(void);
+
 /* Seconds of a clock that never goes back. */
 double clock_seconds(void);
 

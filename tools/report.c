@@ -15,7 +15,7 @@
 /* stderr belongs to the process, and so does this. */
 static struct {
     bool quiet, verbose;
-    bool drawn; /* a progress line is on the terminal */
+    bool drawn;   /* a progress line is on the terminal */
     int can_draw; /* -1: not asked yet */
 } state = {false, false, false, -1};
 
@@ -34,8 +34,7 @@ bool report_can_draw(void)
 {
     if (state.can_draw < 0) {
         const char *terminal = getenv("TERM");
-        state.can_draw =
-            isatty(STDERR_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+        state.can_draw = isatty(STDERR_FILENO) && terminal != NULL && strcmp(terminal, "dumb") != 0;
     }
     return state.can_draw != 0;
 }

@@ -203,7 +203,8 @@ static void say_why_it_ended(const run *r, ocelli_stop stop)
     } else if (stop == OCELLI_STOP_CONTEXT) {
         report_note("the answer was ended because the context is full (--context)");
     } else if (stop == OCELLI_STOP_REPETITION) {
-        report_note("the answer was ended because it repeats itself (--no-repetition-stop lets it)");
+        report_note(
+            "the answer was ended because it repeats itself (--no-repetition-stop lets it)");
     }
 }
 
@@ -290,12 +291,12 @@ void run_timings(const run *r, const answer *a)
 {
     struct rusage usage;
     uint64_t computed = a->result.prompt_tokens - a->result.reused_tokens;
-    report_plain("load     %8.3f s", r->load_seconds);
-    report_plain("encode   %8.3f s, %" PRIu64 " image tokens", a->encode_seconds, a->image_tokens);
-    report_plain("prefill  %8.3f s, %" PRIu64 " tokens (%.1f/s), %" PRIu64 " more from the cache",
+    report_plain("load     %10.3f s", r->load_seconds);
+    report_plain("encode   %10.3f s, %" PRIu64 " image tokens", a->encode_seconds, a->image_tokens);
+    report_plain("prefill  %10.3f s, %" PRIu64 " tokens (%.1f/s), %" PRIu64 " more from the cache",
                  a->result.prefill_seconds, computed, rate(computed, a->result.prefill_seconds),
                  a->result.reused_tokens);
-    report_plain("decode   %8.3f s, %" PRIu64 " tokens (%.1f/s)", a->result.decode_seconds,
+    report_plain("decode   %10.3f s, %" PRIu64 " tokens (%.1f/s)", a->result.decode_seconds,
                  a->result.new_tokens, rate(a->result.new_tokens, a->result.decode_seconds));
     if (getrusage(RUSAGE_SELF, &usage) == 0) {
         char peak[32];
@@ -304,6 +305,6 @@ void run_timings(const run *r, const answer *a)
 #else
         format_bytes(peak, sizeof peak, (uint64_t)usage.ru_maxrss * 1024);
 #endif
-        report_plain("memory   %s at most", peak);
+        report_plain("memory   %12s at most", peak);
     }
 }

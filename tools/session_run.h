@@ -7,7 +7,7 @@
 
 #include "tools/options.h"
 
-#include <cJSON.h>
+#include <cjson/cJSON.h>
 #include <ocelli.h>
 
 /* A picture or a clip of the prompt. */
@@ -16,11 +16,11 @@ typedef struct medium {
     bool is_video;
     ocelli_visual *visual;
     /* Of a clip: */
-    double fps;           /* of the folder */
-    bool fps_assumed;     /* nobody said it */
-    size_t frames_found;  /* in the folder */
-    size_t frame_count;   /* used */
-    char **frame_names;   /* [frame_count] */
+    double fps;            /* of the folder */
+    bool fps_assumed;      /* nobody said it */
+    size_t frames_found;   /* in the folder */
+    size_t frame_count;    /* used */
+    char **frame_names;    /* [frame_count] */
     double *frame_seconds; /* [frame_count] times in the source */
 } medium;
 

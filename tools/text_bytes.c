@@ -1,6 +1,7 @@
 /* text_bytes.c - see text_bytes.h. */
 #include "tools/text_bytes.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,10 @@ void text_visible(char *out, size_t size, const char *text)
             step = 1;
         } else if (step == 1 && (byte < 0x20 || byte == 0x7F)) {
             if (byte == '\n' || byte == '\t' || byte == '\r') {
-                snprintf(piece, sizeof piece, "\\%c", byte == '\n' ? 'n' : byte == '\t' ? 't' : 'r');
+                snprintf(piece, sizeof piece, "\\%c",
+                         byte == '\n'   ? 'n'
+                         : byte == '\t' ? 't'
+                                        : 'r');
             } else {
                 snprintf(piece, sizeof piece, "\\x%02x", (unsigned)byte);
             }

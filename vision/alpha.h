@@ -19,9 +19,9 @@ static inline void oc_alpha_settle(uint8_t *rgb, const uint8_t *rgba,
 {
     uint8_t alpha = options->alpha == OCELLI_ALPHA_DROP ? 255 : rgba[3];
     for (int channel = 0; channel < 3; channel++) {
-        rgb[channel] =
-            alpha == 255 ? rgba[channel]
-                         : oc_alpha_blend(rgba[channel], alpha, options->background[channel]);
+        rgb[channel] = alpha == 255
+                           ? rgba[channel]
+                           : oc_alpha_blend(rgba[channel], alpha, options->background[channel]);
     }
 }
 

@@ -31,7 +31,7 @@ ocelli_status oc_decode_check_size(const oc_decode_input *in, uint64_t width, ui
 ocelli_status oc_decode_damaged(const oc_decode_input *in, const char *format, const char *what,
                                 ocelli_error *err);
 ocelli_status oc_decode_cut_off(const oc_decode_input *in, const char *format, ocelli_error *err);
-/* "NAME: a FORMAT picture WHAT, which this build cannot decode; convert...". _UNSUPPORTED. */
+/* "NAME: this build cannot decode FORMAT pictures WHAT; ...". OCELLI_E_UNSUPPORTED. */
 ocelli_status oc_decode_unsupported(const oc_decode_input *in, const char *format, const char *what,
                                     ocelli_error *err);
 

@@ -138,7 +138,7 @@ static uint8_t to_byte(uint32_t sample, int depth)
 static void read_pixel(uint8_t rgba[4], const oc_png *png, const uint8_t *row, uint32_t x)
 {
     size_t first = (size_t)x * (unsigned)png->samples;
-    uint32_t value[4];
+    uint32_t value[4] = {0};
     for (int i = 0; i < png->samples; i++) {
         value[i] = read_sample(row, first + (unsigned)i, png->depth);
     }
@@ -169,6 +169,12 @@ static void place_row(uint8_t *out, size_t step, const oc_png *png, const uint8_
 {
     if (png->colour == OC_PNG_RGB && png->depth == 8 && !png->has_key && step == 3) {
         memcpy(out, row, (size_t)width * 3);
+        return;
+    }
+    if (png->colour == OC_PNG_RGBA && png->depth == 8) {
+        for (uint32_t x = 0; x < width; x++, out += step) {
+            oc_alpha_settle(out, row + (size_t)4 * x, options);
+        }
         return;
     }
     for (uint32_t x = 0; x < width; x++, out += step) {
@@ -229,17 +235,17 @@ static ocelli_status inflate_data(uint8_t **raw, size_t raw_bytes, const oc_png 
     }
     oc_png_gather_data(packed, png, in);
     size_t produced;
-    bool ended = oc_stb_inflate(packed, png->data_size + LOOK_AHEAD, unpacked, raw_bytes + SLACK,
-                                &produced);
+    bool ended =
+        oc_stb_inflate(packed, png->data_size + LOOK_AHEAD, unpacked, raw_bytes + SLACK, &produced);
     oc_free(packed);
     if (produced >= raw_bytes) {
         *raw = unpacked;
         return OCELLI_OK;
     }
     oc_free(unpacked);
-    return ended ? oc_decode_cut_off(in, "PNG", err)
-                 : oc_decode_damaged(in, "PNG", "its pixel data is cut off or does not inflate",
-                                     err);
+    return ended
+               ? oc_decode_cut_off(in, "PNG", err)
+               : oc_decode_damaged(in, "PNG", "its pixel data is cut off or does not inflate", err);
 }
 
 ocelli_status oc_decode_png(ocelli_image **out, const oc_decode_input *in, ocelli_error *err)
@@ -255,8 +261,9 @@ ocelli_status oc_decode_png(ocelli_image **out, const oc_decode_input *in, ocell
     OC_TRY(inflate_data(&raw, raw_bytes, &png, in, err));
     ocelli_image *image = NULL;
     uint8_t *zeros = oc_alloc(measure(&png, &WHOLE).row_bytes, 1);
-    ocelli_status status = zeros == NULL ? oc_fail_memory(err, "picture")
-                                         : oc_image_new(&image, (int)png.width, (int)png.height, err);
+    ocelli_status status = zeros == NULL
+                               ? oc_fail_memory(err, "picture")
+                               : oc_image_new(&image, (int)png.width, (int)png.height, err);
     if (status == OCELLI_OK && !place_rows(image, &png, raw, zeros, &in->options)) {
         oc_image_free(image);
         image = NULL;

@@ -23,8 +23,9 @@
 #define STBI_ASSERT(condition) ((void)0)
 
 #if defined(__GNUC__)
-#pragma GCC diagnostic push
+/* To the end of the file: that is where functions declared and never defined are found out. */
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wshadow"

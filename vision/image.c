@@ -30,8 +30,8 @@ ocelli_status oc_image_new(ocelli_image **out, int width, int height, ocelli_err
 {
     *out = NULL;
     if (width < 1 || height < 1) {
-        return oc_fail(err, OCELLI_E_ARGUMENT, "a picture of %d x %d pixels: both must be at least 1",
-                       width, height);
+        return oc_fail(err, OCELLI_E_ARGUMENT,
+                       "a picture of %d x %d pixels: both must be at least 1", width, height);
     }
     size_t pixels;
     ocelli_image *image = NULL;
@@ -63,7 +63,8 @@ oc_hash oc_image_hash(const ocelli_image *image)
     struct {
         oc_hash pixels;
         uint64_t width, height;
-    } identity = {oc_hash_bytes(image->rgb, bytes), (uint64_t)image->width, (uint64_t)image->height};
+    } identity = {oc_hash_bytes(image->rgb, bytes), (uint64_t)image->width,
+                  (uint64_t)image->height};
     return oc_hash_bytes(&identity, sizeof identity);
 }
 
@@ -72,15 +73,16 @@ ocelli_status oc_decode_check_size(const oc_decode_input *in, uint64_t width, ui
 {
     if (width == 0 || height == 0) {
         return oc_fail(err, OCELLI_E_FORMAT,
-                       "%s: the picture is damaged: it says that it is %llu x %llu pixels", in->name,
-                       (unsigned long long)width, (unsigned long long)height);
+                       "%s: the picture is damaged: it says that it is %llu x %llu pixels",
+                       in->name, (unsigned long long)width, (unsigned long long)height);
     }
     if (width > INT_MAX || height > INT_MAX || width > in->options.max_pixels / height) {
-        return oc_fail(err, OCELLI_E_LIMIT,
-                       "%s: the picture says that it is %llu x %llu pixels, the limit is %llu pixels "
-                       "in all; shrink it or raise the limit",
-                       in->name, (unsigned long long)width, (unsigned long long)height,
-                       (unsigned long long)in->options.max_pixels);
+        return oc_fail(
+            err, OCELLI_E_LIMIT,
+            "%s: the picture says that it is %llu x %llu pixels, the limit is %llu pixels "
+            "in all; shrink it or raise the limit",
+            in->name, (unsigned long long)width, (unsigned long long)height,
+            (unsigned long long)in->options.max_pixels);
     }
     return OCELLI_OK;
 }
@@ -103,10 +105,10 @@ ocelli_status oc_decode_cut_off(const oc_decode_input *in, const char *format, o
 ocelli_status oc_decode_unsupported(const oc_decode_input *in, const char *format, const char *what,
                                     ocelli_error *err)
 {
-    return oc_fail(err, OCELLI_E_UNSUPPORTED,
-                   "%s: a %s picture %s, which this build cannot decode; save it again as a common "
-                   "PNG or JPEG",
-                   in->name, format, what);
+    return oc_fail(
+        err, OCELLI_E_UNSUPPORTED,
+        "%s: this build cannot decode %s pictures %s; save it again as a common PNG or JPEG",
+        in->name, format, what);
 }
 
 /* Says what the bytes are, since they are not a picture that can be read. */
@@ -115,15 +117,14 @@ static ocelli_status refuse(const oc_sniff *found, const char *name, ocelli_erro
     const char *advice = found->advice != NULL ? found->advice : "give a PNG or JPEG picture";
     switch (found->kind) {
     case OC_SNIFF_PICTURE:
-        return oc_fail(err, OCELLI_E_UNSUPPORTED,
-                       "%s: a %s picture, which this build cannot decode; %s", name, found->what,
-                       advice);
+        return oc_fail(err, OCELLI_E_UNSUPPORTED, "%s: this build cannot decode %s pictures; %s",
+                       name, found->what, advice);
     case OC_SNIFF_CLIP:
-        return oc_fail(err, OCELLI_E_UNSUPPORTED, "%s: a %s clip, not a picture; %s", name,
-                       found->what, advice);
+        return oc_fail(err, OCELLI_E_UNSUPPORTED, "%s: this is not a picture but a clip (%s); %s",
+                       name, found->what, advice);
     case OC_SNIFF_OTHER:
-        return oc_fail(err, OCELLI_E_FORMAT, "%s: this is %s, not a picture; %s", name, found->what,
-                       advice);
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: this is not a picture but %s; %s", name,
+                       found->what, advice);
     default:
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: not a picture of a known format (this build reads %s)", name,

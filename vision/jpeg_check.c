@@ -98,8 +98,8 @@ static ocelli_status read_frame(walker *walk, int marker, const unsigned char *d
     }
     if (data[0] != 8) {
         return oc_fail(err, OCELLI_E_UNSUPPORTED,
-                       "%s: a JPEG picture with %d bits a sample, which this build cannot decode; "
-                       "convert it to 8 bits",
+                       "%s: this build cannot decode JPEG pictures with %d bits a sample; convert "
+                       "it to 8 bits",
                        walk->in->name, data[0]);
     }
     oc_jpeg *jpeg = walk->jpeg;
@@ -231,14 +231,19 @@ static ocelli_status read_segment(walker *walk, int marker, const unsigned char 
 }
 
 /* Takes the next marker; entropy-coded data, padding and restarts in front of it are passed over
- * only where they may stand. 0: the file is over. */
+ * only where they may stand. NO_MARKER: something else stands there; END_OF_FILE: nothing does. */
+enum { NO_MARKER = -1, END_OF_FILE = -2 };
+
 static int next_marker(walker *walk, bool may_skip)
 {
     const unsigned char *bytes = walk->in->bytes;
     size_t size = walk->in->size;
     while (walk->at < size) {
         const unsigned char *found = memchr(bytes + walk->at, 0xFF, size - walk->at);
-        if (found == NULL || (!may_skip && found != bytes + walk->at)) {
+        if (!may_skip && found != bytes + walk->at) {
+            return NO_MARKER;
+        }
+        if (found == NULL) {
             break;
         }
         walk->at = (size_t)(found - bytes);
@@ -249,12 +254,13 @@ static int next_marker(walker *walk, bool may_skip)
             break;
         }
         int marker = bytes[walk->at++];
-        if (!may_skip || (marker != 0 && (marker < MARKER_RST0 || marker > MARKER_RST7))) {
-            return marker;
+        bool counts = marker != 0 && (marker < MARKER_RST0 || marker > MARKER_RST7);
+        if (counts || !may_skip) {
+            return counts ? marker : NO_MARKER;
         }
     }
     walk->at = size;
-    return 0;
+    return END_OF_FILE;
 }
 
 static ocelli_status walk_segment(walker *walk, int marker, ocelli_error *err)
@@ -271,7 +277,10 @@ static ocelli_status walk_segment(walker *walk, int marker, ocelli_error *err)
         return fail_damaged(walk, "a marker segment has a wrong length", err);
     }
     if (length > in->size - walk->at) {
-        return oc_decode_cut_off(in, "JPEG", err);
+        /* Behind a scan this may as well be a damaged byte that looks like a marker. */
+        return walk->jpeg->scans > 0
+                   ? fail_damaged(walk, "a marker segment reaches behind the end of the file", err)
+                   : oc_decode_cut_off(in, "JPEG", err);
     }
     OC_TRY(read_segment(walk, marker, in->bytes + walk->at + 2, length - 2, err));
     walk->at += length;
@@ -306,11 +315,11 @@ ocelli_status oc_jpeg_check(oc_jpeg *out, const oc_decode_input *in, ocelli_erro
     bool may_skip = false; /* right behind the start marker there must be another */
     for (;;) {
         int marker = next_marker(&walk, may_skip);
-        if (marker == 0) {
-            break;
+        if (marker == NO_MARKER) {
+            return fail_damaged(&walk, "a marker is missing", err);
         }
-        if (marker == MARKER_EOI) {
-            walk.ended = true;
+        if (marker == MARKER_EOI || marker == END_OF_FILE) {
+            walk.ended = marker == MARKER_EOI;
             break;
         }
         OC_TRY(walk_segment(&walk, marker, err));

@@ -20,9 +20,9 @@ typedef struct oc_png {
     oc_png_colour colour;
     int samples; /* a pixel: 1 to 4 */
     bool interlaced;
-    uint8_t palette[256][4];    /* RGBA; entries that the file lacks are opaque black */
-    bool has_key;               /* a grey or RGB value that means transparent */
-    uint16_t key[3];            /* at the file's own depth */
+    uint8_t palette[256][4];     /* RGBA; entries that the file lacks are opaque black */
+    bool has_key;                /* a grey or RGB value that means transparent */
+    uint16_t key[3];             /* at the file's own depth */
     size_t data_begin, data_end; /* offsets of the first IDAT chunk and behind the last */
     size_t data_size;            /* bytes in all IDAT chunks */
 } oc_png;

@@ -17,7 +17,8 @@ static const char CONVERT[] = "convert it to PNG or JPEG first, for example: "
                               "ffmpeg -i in -frames:v 1 out.png";
 static const char CONVERT_HEIC[] = "convert it to PNG or JPEG first, for example: "
                                    "heif-convert in.heic out.png";
-static const char CONVERT_SVG[] = "draw it to PNG first, for example: rsvg-convert in.svg -o out.png";
+static const char CONVERT_SVG[] =
+    "draw it to PNG first, for example: rsvg-convert in.svg -o out.png";
 static const char CONVERT_PDF[] = "turn its pages into pictures first, for example: "
                                   "pdftoppm -png in.pdf page";
 static const char EXTRACT[] = "unpack it and give the pictures inside";
@@ -42,7 +43,7 @@ static const signature SIGNATURES[] = {
     {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", OC_SNIFF_PICTURE, "JPEG XL", CONVERT},
     {0, 2, "\xFF\x0A", OC_SNIFF_PICTURE, "JPEG XL", CONVERT},
     {0, 4, "\0\0\1\0", OC_SNIFF_PICTURE, "ICO (icon)", CONVERT},
-    {0, 4, "\0\0\2\0", OC_SNIFF_PICTURE, "TGA or CUR", CONVERT},
+    {0, 4, "\0\0\2\0", OC_SNIFF_PICTURE, "TGA (or CUR)", CONVERT},
     {0, 4, "icns", OC_SNIFF_PICTURE, "ICNS (icon)", CONVERT},
     {0, 4, "qoif", OC_SNIFF_PICTURE, "QOI", CONVERT},
     {0, 10, "#?RADIANCE", OC_SNIFF_PICTURE, "HDR (Radiance)", CONVERT},
@@ -59,11 +60,17 @@ static const signature SIGNATURES[] = {
     {0, 4, "PK\3\4", OC_SNIFF_OTHER, "a ZIP archive (or an office document)", EXTRACT},
     {0, 4, "PK\5\6", OC_SNIFF_OTHER, "an empty ZIP archive", EXTRACT},
     {0, 2, "\x1F\x8B", OC_SNIFF_OTHER, "a gzip archive", EXTRACT},
-    {0, 6, "\xFD" "7zXZ\0", OC_SNIFF_OTHER, "an xz archive", EXTRACT},
+    {0, 6,
+     "\xFD"
+     "7zXZ\0",
+     OC_SNIFF_OTHER, "an xz archive", EXTRACT},
     {0, 4, "\x28\xB5\x2F\xFD", OC_SNIFF_OTHER, "a Zstandard archive", EXTRACT},
     {0, 6, "7z\xBC\xAF\x27\x1C", OC_SNIFF_OTHER, "a 7z archive", EXTRACT},
     {0, 4, "Rar!", OC_SNIFF_OTHER, "a RAR archive", EXTRACT},
-    {0, 4, "\x7F" "ELF", OC_SNIFF_OTHER, "a program", NULL},
+    {0, 4,
+     "\x7F"
+     "ELF",
+     OC_SNIFF_OTHER, "a program", NULL},
     {0, 4, "GGUF", OC_SNIFF_OTHER, "a GGUF model file", NULL},
     {0, 4, "\x1A\x45\xDF\xA3", OC_SNIFF_CLIP, "Matroska or WebM", TAKE_FRAMES},
     {0, 4, "\0\0\1\xBA", OC_SNIFF_CLIP, "MPEG", TAKE_FRAMES},
@@ -195,7 +202,7 @@ static bool is_text(const unsigned char *bytes, size_t size)
 static oc_sniff sniff_text(const unsigned char *bytes, size_t size)
 {
     if (begins_with(bytes, size, "version https://git-lfs")) {
-        return (oc_sniff){OC_SNIFF_OTHER, "a Git LFS pointer, not the picture itself",
+        return (oc_sniff){OC_SNIFF_OTHER, "a Git LFS pointer to one",
                           "fetch the picture with: git lfs pull"};
     }
     if (has(bytes, size, 0, "\xEF\xBB\xBF", 3)) {
@@ -222,7 +229,8 @@ static oc_sniff sniff_text(const unsigned char *bytes, size_t size)
         return (oc_sniff){OC_SNIFF_OTHER, "a JSON text", SAVE_AGAIN};
     }
     if (begins_with(bytes, size, "data:image/")) {
-        return (oc_sniff){OC_SNIFF_OTHER, "a data: URL", "decode its base64 part into a file first"};
+        return (oc_sniff){OC_SNIFF_OTHER, "a data: URL",
+                          "decode its base64 part into a file first"};
     }
     return (oc_sniff){OC_SNIFF_OTHER, "a text", SAVE_AGAIN};
 }

@@ -111,6 +111,9 @@ void oc_kernels_init_scalar(oc_kernels *table);
 #if defined(__x86_64__)
 void oc_kernels_init_avx2(oc_kernels *table);
 void oc_kernels_init_avx512(oc_kernels *table);
+/* The part of each that is in a file of its own: packed formats. */
+void oc_kernels_init_avx2_quant(oc_kernels *table);
+void oc_kernels_init_avx512_quant(oc_kernels *table);
 #endif
 
 #endif

@@ -56,9 +56,14 @@ void oc_loader_set_sink(oc_loader *loader, const oc_loader_sink *sink)
     loader->sink = sink != NULL ? *sink : (oc_loader_sink){0};
 }
 
-const oc_loader_options *oc_loader_options_of(const oc_loader *loader)
+oc_format oc_loader_format(const oc_loader *loader)
 {
-    return &loader->options;
+    return loader->options.format;
+}
+
+const oc_weights *oc_loader_weights(const oc_loader *loader)
+{
+    return loader->options.weights;
 }
 
 bool oc_loader_is_announcing(const oc_loader *loader)

@@ -46,7 +46,7 @@ static ocelli_status find_fused(const oc_loader *loader, const char *name, size_
                                 size_t inputs, size_t outputs, oc_tensor *tensor,
                                 orientation *found, ocelli_error *err)
 {
-    const oc_weights *weights = oc_loader_options_of(loader)->weights;
+    const oc_weights *weights = oc_loader_weights(loader);
     int64_t shape[3] = {(int64_t)experts, (int64_t)inputs, (int64_t)outputs};
     *found = NEITHER;
     if (oc_weights_find(weights, name, tensor, NULL)) {
@@ -85,8 +85,7 @@ static ocelli_status take_part(oc_loader *loader, const char *name, size_t exper
     if (text == NULL) {
         return oc_fail_memory(err, name);
     }
-    ocelli_status status =
-        oc_loader_take(loader, text, source, oc_loader_options_of(loader)->format, out, err);
+    ocelli_status status = oc_loader_take(loader, text, source, oc_loader_format(loader), out, err);
     oc_free(text);
     return status;
 }
@@ -98,7 +97,7 @@ static void release_expert(const oc_loader *loader, const oc_tensor *tensor, siz
     oc_tensor part = *tensor;
     part.bytes = tensor->bytes / experts;
     part.data = (const unsigned char *)tensor->data + expert * part.bytes;
-    oc_weights_release(oc_loader_options_of(loader)->weights, &part);
+    oc_weights_release(oc_loader_weights(loader), &part);
 }
 
 static ocelli_status take_fused(oc_loader *loader, const char *gate_up_name, const char *down_name,
@@ -171,7 +170,7 @@ ocelli_status oc_loader_expert(oc_loader *loader, const char *gate_up_name, cons
         return oc_fail_memory(err, gate_up_name);
     }
     oc_expert taken = {0};
-    bool apart = oc_weights_find(oc_loader_options_of(loader)->weights, gate, &tensor, NULL);
+    bool apart = oc_weights_find(oc_loader_weights(loader), gate, &tensor, NULL);
     ocelli_status status = apart ? take_apart(loader, gate, gate_up_name, down_name, expert, hidden,
                                               inter, &taken, err)
                                  : take_fused(loader, gate_up_name, down_name, expert, experts,

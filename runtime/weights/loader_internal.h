@@ -10,7 +10,7 @@
 ocelli_status oc_loader_take(oc_loader *loader, const char *name, const oc_pack_source *source,
                              oc_format format, oc_matrix *out, ocelli_error *err);
 
-const oc_loader_options *oc_loader_options_of(const oc_loader *loader);
+const oc_weights *oc_loader_weights(const oc_loader *loader);
 /* True when the request only has to be announced: nothing will be read. */
 bool oc_loader_is_announcing(const oc_loader *loader);
 

@@ -71,8 +71,11 @@ static bool read_calls(oc_chat_message *message, const cJSON *list)
 {
     const cJSON *item;
     oc_chat_call *calls = oc_alloc((size_t)cJSON_GetArraySize(list), sizeof *calls);
+    if (calls == NULL) {
+        return false;
+    }
     message->calls = calls;
-    cJSON_ArrayForEach(item, calls != NULL ? list : NULL)
+    cJSON_ArrayForEach(item, list)
     {
         const cJSON *function = golden_get(item, "function");
         function = function != NULL ? function : item;
@@ -87,7 +90,7 @@ static bool read_calls(oc_chat_message *message, const cJSON *list)
         }
         call->arguments_length = strlen(call->arguments);
     }
-    return calls != NULL;
+    return true;
 }
 
 static const char *read_message(golden_chat *chat, const cJSON *json)

@@ -18,6 +18,7 @@
 typedef struct context {
     report *r;
     const char *folder, *models;
+    char *unsupported; /* [512]: why an entry's model is beyond this version; "": none was */
 } context;
 
 static const ocelli_image_options DROP_ALPHA = {.struct_size = sizeof(ocelli_image_options),
@@ -280,11 +281,13 @@ static bool read_config(const context *c, const cJSON *entry, oc_config *config,
         report_wrong(c->r, "model", "the entry names no model");
         return false;
     }
-    if (oc_config_read(config, directory, &err) != OCELLI_OK) {
+    ocelli_status status = oc_config_read(config, directory, &err);
+    if (status == OCELLI_E_UNSUPPORTED) {
+        snprintf(c->unsupported, 512, "%s", err.message);
+    } else if (status != OCELLI_OK) {
         report_wrong(c->r, "model", "%s", err.message);
-        return false;
     }
-    return true;
+    return status == OCELLI_OK;
 }
 
 static void check_vision_positions(const context *c, const cJSON *entry, const oc_config *config,
@@ -515,7 +518,12 @@ static void run_file(const context *c, const char *kind, const char *path)
     } else {
         KINDS[known].run(c, json);
     }
-    report_end(c->r);
+    if (c->unsupported[0] != '\0') {
+        report_skip(c->r, "%s", c->unsupported);
+        c->unsupported[0] = '\0';
+    } else {
+        report_end(c->r);
+    }
     cJSON_Delete(json);
 }
 
@@ -523,7 +531,8 @@ void golden_run_functions(report *r, const char *directory)
 {
     char folder[GOLDEN_PATH], models[GOLDEN_PATH], path[GOLDEN_PATH];
     golden_names names = {0};
-    context c = {.r = r, .folder = folder, .models = models};
+    char unsupported[512] = "";
+    context c = {.r = r, .folder = folder, .models = models, .unsupported = unsupported};
     if (!golden_path(folder, directory, "functions") || !golden_path(models, directory, "models") ||
         golden_list(&names, folder, NULL) != OCELLI_OK) {
         return;

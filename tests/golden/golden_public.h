@@ -4,7 +4,7 @@
 
 #include "tests/golden/golden_chat.h"
 #include "tests/golden/golden_media.h"
-#include "tests/golden/report.h"
+#include "tests/golden/golden_report.h"
 
 /* Encodes the media, adds the messages, generates as many tokens as were recorded, and reports the
  * visual rows ("public rows"), the count of prompt tokens and the answer's text, which ends where the

@@ -3,7 +3,7 @@
 #ifndef OC_TESTS_GOLDEN_SECTIONS_H
 #define OC_TESTS_GOLDEN_SECTIONS_H
 
-#include "tests/golden/report.h"
+#include "tests/golden/golden_report.h"
 
 /* cases/<id>/case.json: a conversation from media files to greedy tokens. */
 void golden_run_cases(report *r, const char *directory, ocelli_quant quant);

@@ -77,18 +77,36 @@ static float read_float(const unsigned char *bytes, size_t width)
     return (float)wide;
 }
 
+/* Where element i, counted in C order, is stored. */
+static size_t stored_at(const npy *array, size_t i, bool row_major)
+{
+    size_t at = 0, scale[NPY_RANK], step = 1;
+    if (row_major) {
+        return i;
+    }
+    for (int axis = 0; axis < array->rank; axis++) {
+        scale[axis] = step;
+        step *= array->shape[axis];
+    }
+    for (int axis = array->rank - 1; axis >= 0; axis--) {
+        at += i % array->shape[axis] * scale[axis];
+        i /= array->shape[axis];
+    }
+    return at;
+}
+
 static ocelli_status read_values(npy *out, const char *name, char kind, size_t width,
-                                 const unsigned char *data, ocelli_error *err)
+                                 bool row_major, const unsigned char *data, ocelli_error *err)
 {
     if (kind == 'f') {
         out->floats = oc_alloc(out->count, sizeof *out->floats);
         for (size_t i = 0; i < out->count && out->floats != NULL; i++) {
-            out->floats[i] = read_float(data + i * width, width);
+            out->floats[i] = read_float(data + stored_at(out, i, row_major) * width, width);
         }
     } else {
         out->integers = oc_alloc(out->count, sizeof *out->integers);
         for (size_t i = 0; i < out->count && out->integers != NULL; i++) {
-            out->integers[i] = little_endian(data + i * width, width);
+            out->integers[i] = little_endian(data + stored_at(out, i, row_major) * width, width);
         }
     }
     return out->floats == NULL && out->integers == NULL ? oc_fail_memory(err, name) : OCELLI_OK;
@@ -126,19 +144,19 @@ ocelli_status npy_parse(npy *out, const char *name, const unsigned char *bytes, 
         }
     }
     bool row_major = order != NULL && strncmp(order, "False", 5) == 0;
+    bool ordered = row_major || (order != NULL && strncmp(order, "True", 4) == 0);
     bool shaped = parse_shape(out, value_of(header, "'shape'"));
     oc_free(header);
     size_t wanted;
     ocelli_status status;
-    if (width == 0 || !row_major) {
-        status = oc_fail(err, OCELLI_E_UNSUPPORTED,
-                         "%s: neither f4, f8, i4, i8 nor u1, or not in C order", name);
+    if (width == 0 || !ordered) {
+        status = oc_fail(err, OCELLI_E_UNSUPPORTED, "%s: not one of f4, f8, i4, i8 and u1", name);
     } else if (!shaped || !oc_size_mul(out->count, width, &wanted) ||
                wanted != size - begin - length) {
         status =
             oc_fail(err, OCELLI_E_FORMAT, "%s: the shape does not match the file's size", name);
     } else {
-        status = read_values(out, name, kind, width, bytes + begin + length, err);
+        status = read_values(out, name, kind, width, row_major, bytes + begin + length, err);
     }
     if (status != OCELLI_OK) {
         npy_close(out);

@@ -1,5 +1,5 @@
-/* npy.h - reads .npy arrays: little-endian f4, f8, i4, i8 and u1 in C order. The files come from
- * elsewhere, so a header that lies about its size is refused before anything is allocated. */
+/* npy.h - reads .npy arrays: little-endian f4, f8, i4, i8 and u1. What is stored in Fortran order (a
+ * transposed view that was saved) is given in C order like the rest. The files come from elsewhere, so a header that lies about its size is refused before anything is allocated. */
 #ifndef OC_TESTS_NPY_H
 #define OC_TESTS_NPY_H
 

@@ -1,9 +1,9 @@
-/* report.h - what a golden case is compared at, and how the outcome is told.
+/* golden_report.h - what a golden case is compared at, and how the outcome is told.
  *
  * A case is begun, told of arrays, and ended; every array keeps its largest difference from what was
  * recorded. A case fails if any array is beyond its tolerance, has another size, or is not finite. */
-#ifndef OC_TESTS_REPORT_H
-#define OC_TESTS_REPORT_H
+#ifndef OC_TESTS_GOLDEN_REPORT_H
+#define OC_TESTS_GOLDEN_REPORT_H
 
 #include "runtime/base/status.h"
 
@@ -12,8 +12,11 @@
 
 /* The tolerances of README.md, all in one place. Largest absolute difference, float32. */
 #define TOLERANCE_PIXELS 1e-6
-#define TOLERANCE_PIXELS_JPEG 0.0157 /* two levels of 255, after normalising to [-1, 1] */
-#define TOLERANCE_VISION 1e-4        /* patch embedding, positions, blocks, merged and tap rows */
+/* A JPEG decoder with another inverse transform is a level or two of 255 off (0.0157 after normalising
+ * to [-1, 1]); ours may be so in all samples but one of a thousand, and never by more than six. */
+#define TOLERANCE_PIXELS_JPEG 0.0157
+#define TOLERANCE_PIXELS_JPEG_WORST 0.0471
+#define TOLERANCE_VISION 1e-4 /* patch embedding, positions, blocks, merged and tap rows */
 #define TOLERANCE_FUSED 1e-4
 #define TOLERANCE_TRACE_LAYER 5e-4
 #define TOLERANCE_LOGITS 5e-4

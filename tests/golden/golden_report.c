@@ -1,5 +1,5 @@
-/* report.c - see report.h. */
-#include "tests/golden/report.h"
+/* golden_report.c - see golden_report.h. */
+#include "tests/golden/golden_report.h"
 
 #include "runtime/base/memory.h"
 

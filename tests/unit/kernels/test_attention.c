@@ -1,0 +1,238 @@
+/* test_attention.c - both attentions against sums in double over all scores, and the promise that a
+ * row's bits depend on its query and keys alone. */
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/half.h"
+
+#include "tests/unit/kernels/kernel_fixture.h"
+
+#include <string.h>
+
+/* softmax(q K scale) V of one query; key i at keys + i * stride. */
+static void reference(double *out, const float *query, const float *keys, const float *values,
+                      size_t stride, size_t count, size_t head_dim, double scale)
+{
+    double *scores = oc_alloc(count, sizeof *scores), largest = -1e300, total = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t d = 0; d < head_dim; d++) {
+            scores[i] += (double)query[d] * (double)keys[i * stride + d];
+        }
+        scores[i] *= scale;
+        largest = fmax(largest, scores[i]);
+    }
+    for (size_t d = 0; d < head_dim; d++) {
+        out[d] = 0.0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        double weight = exp(scores[i] - largest);
+        total += weight;
+        for (size_t d = 0; d < head_dim; d++) {
+            out[d] += weight * (double)values[i * stride + d];
+        }
+    }
+    for (size_t d = 0; d < head_dim; d++) {
+        out[d] /= total;
+    }
+    oc_free(scores);
+}
+
+static void run_full(const oc_compute *compute, const oc_attention_full_job *job)
+{
+    oc_arena dry = oc_arena_dry(), arena = {0};
+    ocelli_error error;
+    oc_attention_full(compute, &dry, job);
+    cr_assert_eq(oc_arena_reserve(&arena, dry.peak, "test", &error), OCELLI_OK);
+    oc_attention_full(compute, &arena, job);
+    cr_assert(!arena.overflow && arena.used == 0);
+    cr_assert_eq(arena.peak, dry.peak);
+    oc_arena_close(&arena);
+}
+
+static void check_full(const oc_compute *compute, size_t rows, size_t heads, size_t head_dim,
+                       float *out)
+{
+    uint64_t seed = rows * 7 + head_dim;
+    size_t width = heads * head_dim, stride = 3 * width, out_stride = width + 2;
+    float *qkv = test_floats(rows * stride, &seed);
+    oc_attention_full_job job = {.query = qkv,
+                                 .key = qkv + width,
+                                 .value = qkv + 2 * width,
+                                 .out = out,
+                                 .stride = stride,
+                                 .out_stride = out_stride,
+                                 .rows = rows,
+                                 .heads = heads,
+                                 .head_dim = head_dim,
+                                 .scale = 1.3f / sqrtf((float)head_dim)};
+    for (size_t i = 0; i < rows * out_stride; i++) {
+        out[i] = 5.0f;
+    }
+    run_full(compute, &job);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t h = 0; h < heads; h++) {
+            double expected[256];
+            reference(expected, qkv + r * stride + h * head_dim, qkv + width + h * head_dim,
+                      qkv + 2 * width + h * head_dim, stride, rows, head_dim, (double)job.scale);
+            for (size_t d = 0; d < head_dim; d++) {
+                double got = (double)out[r * out_stride + h * head_dim + d];
+                cr_assert(fabs(got - expected[d]) < 3e-6, "%s rows %zu head_dim %zu: %g not %g",
+                          compute->kernels->tier, rows, head_dim, got, expected[d]);
+            }
+        }
+        cr_assert_eq(out[r * out_stride + width], 5.0f);
+    }
+    oc_free(qkv);
+}
+
+Test(attention, full)
+{
+    static const size_t rows[] = {1, 5, 63, 64, 65, 200}, dims[] = {5, 16, 24, 64, 72};
+    float *first = oc_alloc(200 * 200, sizeof *first), *again = oc_alloc(200 * 200, sizeof *again);
+    for (int tier = 0; oc_kernels_tier(tier) != NULL; tier++) {
+        for (size_t i = 0; i < 6; i++) {
+            for (size_t j = 0; j < 5; j++) {
+                for (int threads = 0; threads < 4; threads++) {
+                    test_compute t;
+                    test_compute_open(&t, oc_kernels_tier(tier), threads);
+                    check_full(&t.compute, rows[i], 2, dims[j], threads == 0 ? first : again);
+                    size_t bytes = rows[i] * (2 * dims[j] + 2) * sizeof *first;
+                    cr_assert(threads == 0 || memcmp(first, again, bytes) == 0);
+                    test_compute_close(&t);
+                }
+            }
+        }
+    }
+    oc_free(first);
+    oc_free(again);
+}
+
+/* ---- the cache ------------------------------------------------------------------------------- */
+
+enum { SLOTS = 210, KV_HEADS = 2, PAGES = (SLOTS + OC_KV_PAGE_SLOTS - 1) / OC_KV_PAGE_SLOTS };
+
+typedef struct session {
+    unsigned char *pages[PAGES];
+    oc_kv_layer layer;
+    float *keys, *values; /* [SLOTS, KV_HEADS * head_dim], as stored */
+} session;
+
+static void session_open(session *s, const oc_compute *compute, oc_format format, size_t head_dim,
+                         uint64_t *seed)
+{
+    size_t element = format == OC_FORMAT_F32 ? 4 : 2;
+    size_t side = KV_HEADS * OC_KV_PAGE_SLOTS * head_dim * element, width = KV_HEADS * head_dim;
+    for (int p = 0; p < PAGES; p++) {
+        s->pages[p] = oc_alloc(64 + 2 * side, 1);
+        memset(s->pages[p], 0xff, 64 + 2 * side); /* NaN: unwritten slots must not be read */
+    }
+    s->layer = (oc_kv_layer){s->pages, 64, 64 + side, format};
+    s->keys = test_floats(SLOTS * width, seed);
+    s->values = test_floats(SLOTS * width, seed);
+    for (size_t i = 0; i < SLOTS; i++) {
+        oc_kv_store(compute, &s->layer, i, KV_HEADS, head_dim, s->keys + i * width,
+                    s->values + i * width);
+    }
+    for (size_t i = 0; i < SLOTS * width && format == OC_FORMAT_F16; i++) {
+        s->keys[i] = oc_f16_widen(oc_f16_narrow(s->keys[i]));
+        s->values[i] = oc_f16_widen(oc_f16_narrow(s->values[i]));
+    }
+}
+
+static void session_close(session *s)
+{
+    for (int p = 0; p < PAGES; p++) {
+        oc_free(s->pages[p]);
+    }
+    oc_free(s->keys);
+    oc_free(s->values);
+}
+
+static void run_cached(const oc_compute *compute, const oc_attention_row *rows, size_t count,
+                       size_t heads, size_t head_dim, float scale)
+{
+    oc_arena dry = oc_arena_dry(), arena = {0};
+    ocelli_error error;
+    oc_attention_cached(compute, &dry, NULL, count, heads, KV_HEADS, head_dim, scale);
+    cr_assert_eq(oc_arena_reserve(&arena, dry.peak, "test", &error), OCELLI_OK);
+    oc_attention_cached(compute, &arena, rows, count, heads, KV_HEADS, head_dim, scale);
+    cr_assert(!arena.overflow && arena.used == 0);
+    cr_assert_eq(arena.peak, dry.peak);
+    oc_arena_close(&arena);
+}
+
+/* Every row of two sessions alone against the reference, then in chunks and mixtures: same bytes. */
+static void check_cached(const char *tier, oc_format format, size_t heads, size_t head_dim)
+{
+    test_compute serial;
+    uint64_t seed = 3 + head_dim;
+    size_t width = heads * head_dim, kv_width = KV_HEADS * head_dim, count = 2 * SLOTS;
+    session sessions[2];
+    float scale = 1.0f / sqrtf((float)head_dim);
+    oc_attention_row *rows = oc_alloc(count, sizeof *rows);
+    float *query = test_floats(count * width, &seed);
+    float *alone = oc_alloc(count * width, sizeof *alone),
+          *out = oc_alloc(count * width, sizeof *out);
+    test_compute_open(&serial, tier, 0);
+    session_open(&sessions[0], &serial.compute, format, head_dim, &seed);
+    session_open(&sessions[1], &serial.compute, format, head_dim, &seed);
+    for (size_t i = 0; i < count; i++) {
+        const session *s = &sessions[i / SLOTS];
+        rows[i] = (oc_attention_row){query + i * width, alone + i * width, s->layer, i % SLOTS + 1};
+        run_cached(&serial.compute, &rows[i], 1, heads, head_dim, scale);
+        for (size_t h = 0; h < heads; h++) {
+            double expected[256];
+            size_t kv = h / (heads / KV_HEADS) * head_dim;
+            reference(expected, query + i * width + h * head_dim, s->keys + kv, s->values + kv,
+                      kv_width, rows[i].length, head_dim, (double)scale);
+            for (size_t d = 0; d < head_dim; d++) {
+                double got = (double)alone[i * width + h * head_dim + d];
+                cr_assert(fabs(got - expected[d]) < 3e-6, "%s row %zu: %g not %g", tier, i, got,
+                          expected[d]);
+            }
+        }
+        rows[i].out = out + i * width;
+    }
+    for (int threads = 1; threads < 4; threads++) {
+        test_compute t;
+        test_compute_open(&t, tier, threads);
+        static const size_t chunks[] = {2, 7, 64, 2 * SLOTS};
+        for (int c = 0; c < 4; c++) {
+            memset(out, 0xff, count * width * sizeof *out);
+            for (size_t i = 0; i < count; i += chunks[c]) {
+                size_t n = count - i < chunks[c] ? count - i : chunks[c];
+                run_cached(&t.compute, rows + i, n, heads, head_dim, scale);
+            }
+            cr_assert_eq(memcmp(out, alone, count * width * sizeof *out), 0, "%s chunk %zu", tier,
+                         chunks[c]);
+        }
+        test_compute_close(&t);
+    }
+    session_close(&sessions[0]);
+    session_close(&sessions[1]);
+    oc_free(rows);
+    oc_free(query);
+    oc_free(alone);
+    oc_free(out);
+}
+
+Test(attention, cached)
+{
+    for (int tier = 0; oc_kernels_tier(tier) != NULL; tier++) {
+        check_cached(oc_kernels_tier(tier), OC_FORMAT_F32, 2, 20);
+        check_cached(oc_kernels_tier(tier), OC_FORMAT_F32, 6, 16);
+        check_cached(oc_kernels_tier(tier), OC_FORMAT_F16, 4, 32);
+        check_cached(oc_kernels_tier(tier), OC_FORMAT_F16, 2, 5);
+    }
+}
+
+/* A row that sees nothing is zero. */
+Test(attention, no_keys)
+{
+    float query[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[8] = {9, 9, 9, 9, 9, 9, 9, 9};
+    oc_attention_row row = {.query = query, .out = out, .cache = {.format = OC_FORMAT_F32}};
+    test_compute t;
+    test_compute_open(&t, NULL, 0);
+    run_cached(&t.compute, &row, 1, 2, 4, 1.0f);
+    for (int i = 0; i < 8; i++) {
+        cr_assert_eq(out[i], 0.0f);
+    }
+}
