@@ -129,7 +129,8 @@ static ocelli_status check_model(const char *file, const cJSON *model, ocelli_er
     if (!cJSON_IsObject(model)) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: has no \"model\"", file);
     }
-    if (!is_type(model, "BPE")) {
+    /* The first files of this kind did not write the type. */
+    if (cJSON_GetObjectItemCaseSensitive(model, "type") != NULL && !is_type(model, "BPE")) {
         return oc_fail(err, OCELLI_E_UNSUPPORTED, "%s: model.type is %.40s; only BPE is known",
                        file, type_of(model));
     }

@@ -284,14 +284,13 @@ ocelli_status oc_bpe_builder_added(oc_bpe_builder *builder, int64_t id, const ch
                        builder->file, content, (long long)id, builder->id_limit);
     }
     OC_TRY(reserve_id(builder, (size_t)id, err));
-    if (bpe->length[id] != 0) {
-        /* Only a vocabulary entry of that very spelling may be declared an added token. */
-        const struct oc_bpe_word *word = find_word(builder, content, length);
-        if (word->spelling == NULL || word->id != id) {
-            return oc_fail(err, OCELLI_E_FORMAT,
-                           "%s: added token \"%.60s\" has id %lld, which another token has",
-                           builder->file, content, (long long)id);
-        }
+    /* A spelling has one id, and an id one spelling: the vocabulary may hold an added token too. */
+    const struct oc_bpe_word *word = find_word(builder, content, length);
+    if (word->spelling != NULL ? word->id != id : bpe->length[id] != 0) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: added token \"%.60s\" has id %lld, but %s",
+                       builder->file, content, (long long)id,
+                       word->spelling != NULL ? "the vocabulary gives it another"
+                                              : "another token has that id");
     }
     if (bpe->added_count == builder->added_room) {
         return oc_fail(err, OCELLI_E_INTERNAL, "%s: more added tokens than counted", builder->file);

@@ -16,8 +16,8 @@ typedef struct oc_embed_table oc_embed_table;
  * at byte offset. exact_file: the table is the whole file (embed_tokens.bin; offset 0), whose size
  * must be vocab * hidden * size of dtype to the byte.
  * OCELLI_E_IO; OCELLI_E_FORMAT when the file is too short or not of the exact size (both sizes are
- * named); OCELLI_E_ARGUMENT for a dtype that is not a weight's or an empty shape. May be called from
- * any thread. */
+ * named); OCELLI_E_ARGUMENT for a dtype that is not a weight's or an empty shape. May be called
+ * from any thread. */
 ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uint64_t offset,
                                      oc_dtype dtype, size_t vocab, size_t hidden, bool exact_file,
                                      ocelli_error *err);
@@ -44,7 +44,8 @@ size_t oc_embed_table_shared(const oc_embed_table *table);
 
 /* The rows a process has read stay in its memory until the system wants them back. For a table
  * larger than this, gather gives the pages back itself whenever about so many bytes of them may
- * have been mapped: they stay in the page cache, and a row that is needed again is a minor fault. */
+ * have been mapped: they stay in the page cache, and a row that is needed again is a minor
+ * fault. */
 #define OC_EMBED_RESIDENT_BUDGET ((size_t)64 << 20)
 
 #endif

@@ -80,7 +80,7 @@ int output_close(int code)
     if (first_error == 0) {
         return code;
     }
-    if (first_error != EPIPE && code == EXIT_DONE) {
+    if (first_error != EPIPE && code != EXIT_INTERRUPTED) {
         report_error("cannot write to stdout: %s", strerror(first_error));
     }
     return code == EXIT_DONE ? EXIT_FAILED : code;

@@ -1,8 +1,303 @@
-/* kernels_avx512_quant.c */
+/* kernels_avx512_quant.c - products with packed weights for AVX-512 and its int8 dot product: one
+ * 64-byte line of codes (16 outputs, 4 columns) is one operand of VPDPBUSD. */
 #include "runtime/kernels/kernels.h"
+
 #if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    LINE = OC_QUANT_LINE,
+    STEPS = OC_QUANT_GROUP / OC_QUANT_STEP, /* lines of 8-bit codes in a group of activations */
+    TILE = OC_QUANT_TILE
+};
+
+static inline __m512i load_line(const uint8_t *p)
+{
+    return _mm512_loadu_si512((const void *)p);
+}
+
+/* The 4 codes of one row's step in every lane. */
+static inline __m512i load_step(const int8_t *x)
+{
+    int32_t four;
+    memcpy(&four, x, sizeof four);
+    return _mm512_set1_epi32(four);
+}
+
+static inline __m512 load_scales(const uint16_t *p)
+{
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+
+/* ---- activations ----------------------------------------------------------------------------- */
+
+static void quantize_group(int8_t *values, size_t step, oc_quant_group *group, const float *x,
+                           size_t count)
+{
+    __m512 part[4];
+    __m512i largest = _mm512_setzero_si512(), codes[4];
+    for (size_t i = 0; i < 4; i++) {
+        size_t left = count > 16 * i ? count - 16 * i : 0;
+        __mmask16 mask = (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1u);
+        part[i] = _mm512_maskz_loadu_ps(mask, x + 16 * i);
+        /* Magnitudes order as whole numbers; infinity and NaN are above all others. */
+        __m512i magnitude = _mm512_castps_si512(_mm512_abs_ps(part[i]));
+        largest = _mm512_max_epu32(largest, magnitude);
+    }
+    uint32_t bits = _mm512_reduce_max_epu32(largest);
+    float most;
+    memcpy(&most, &bits, sizeof most);
+    bool finite = bits < 0x7f800000u, usable = finite && most >= 1e-30f;
+    __m512 inverse = _mm512_set1_ps(usable ? 127.0f / most : 0.0f);
+    for (size_t i = 0; i < 4; i++) {
+        codes[i] =
+            usable ? _mm512_cvtps_epi32(_mm512_mul_ps(part[i], inverse)) : _mm512_setzero_si512();
+        int8_t bytes[16];
+        _mm_storeu_si128((__m128i *)(void *)bytes, _mm512_cvtepi32_epi8(codes[i]));
+        for (size_t s = 0; s < 4; s++) {
+            memcpy(values + (4 * i + s) * step, bytes + 4 * s, OC_QUANT_STEP);
+        }
+    }
+    int32_t first = _mm512_reduce_add_epi32(_mm512_add_epi32(codes[0], codes[1]));
+    int32_t second = _mm512_reduce_add_epi32(_mm512_add_epi32(codes[2], codes[3]));
+    group->scale = usable ? most / 127.0f : finite ? 0.0f : NAN;
+    group->half[0] = -OC_QUANT_OFFSET * first;
+    group->half[1] = -OC_QUANT_OFFSET * second;
+    group->correction = group->half[0] + group->half[1];
+}
+
+static void quantize(int8_t *values, size_t step, oc_quant_group *groups, size_t group_step,
+                     const float *x, size_t cols)
+{
+    for (size_t first = 0; first < cols; first += OC_QUANT_GROUP) {
+        quantize_group(values + first / OC_QUANT_STEP * step, step,
+                       groups + first / OC_QUANT_GROUP * group_step, x + first, cols - first);
+    }
+}
+
+/* ---- many rows ------------------------------------------------------------------------------- */
+
+/* sums[r][t] += the products of `steps` steps; a macro's body because rows and tiles must be
+ * constants for the sums to be registers. */
+#define OC_SUM_STEPS(ROWS, TILES, first_step, steps)                                               \
+    for (size_t s = (first_step); s < (first_step) + (steps); s++) {                               \
+        __m512i w[TILES];                                                                          \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            w[t] = load_line(codes + t * job->codes_stride + s * LINE);                            \
+        }                                                                                          \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            __m512i four = load_step(x + (s * ROWS + r) * OC_QUANT_STEP);                          \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                sums[r][t] = _mm512_dpbusd_epi32(sums[r][t], w[t], four);                          \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+#define OC_DEFINE_PRODUCTS(ROWS, TILES)                                                            \
+    static void product_q8_##ROWS##_##TILES(const oc_quant_product *job)                           \
+    {                                                                                              \
+        for (size_t g = 0; g < job->groups; g++) {                                                 \
+            const uint8_t *codes = job->codes + g * STEPS * LINE;                                  \
+            const int8_t *x = job->x + g * ROWS * OC_QUANT_GROUP;                                  \
+            const oc_quant_group *groups = job->x_groups + g * ROWS;                               \
+            __m512i sums[ROWS][TILES];                                                             \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                for (size_t t = 0; t < TILES; t++) {                                               \
+                    sums[r][t] = _mm512_set1_epi32(groups[r].correction);                          \
+                }                                                                                  \
+            }                                                                                      \
+            OC_SUM_STEPS(ROWS, TILES, 0, STEPS)                                                    \
+            __m512 scales[TILES];                                                                  \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                scales[t] = load_scales(job->scales + t * job->scales_stride + g * TILE);          \
+            }                                                                                      \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                for (size_t t = 0; t < TILES; t++) {                                               \
+                    float *y = job->y + r * job->y_stride + t * TILE;                              \
+                    __m512 sum = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[r][t]), scales[t]);         \
+                    sum =                                                                          \
+                        _mm512_fmadd_ps(sum, _mm512_set1_ps(groups[r].scale), _mm512_loadu_ps(y)); \
+                    _mm512_storeu_ps(y, sum);                                                      \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void product_q4_##ROWS##_##TILES(const oc_quant_product *job)                           \
+    {                                                                                              \
+        for (size_t g = 0; g < job->groups; g++) {                                                 \
+            const uint8_t *codes = job->codes + g * STEPS * LINE;                                  \
+            const int8_t *x = job->x + g * ROWS * OC_QUANT_GROUP;                                  \
+            const oc_quant_group *groups = job->x_groups + g * ROWS;                               \
+            const uint16_t *scales = job->scales + g * 2 * TILE;                                   \
+            __m512i sums[ROWS][TILES];                                                             \
+            __m512 scaled[ROWS][TILES];                                                            \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                for (size_t t = 0; t < TILES; t++) {                                               \
+                    sums[r][t] = _mm512_set1_epi32(groups[r].half[0]);                             \
+                }                                                                                  \
+            }                                                                                      \
+            OC_SUM_STEPS(ROWS, TILES, 0, STEPS / 2)                                                \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                __m512 scale = load_scales(scales + t * job->scales_stride);                       \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    scaled[r][t] = _mm512_mul_ps(_mm512_cvtepi32_ps(sums[r][t]), scale);           \
+                    sums[r][t] = _mm512_set1_epi32(groups[r].half[1]);                             \
+                }                                                                                  \
+            }                                                                                      \
+            OC_SUM_STEPS(ROWS, TILES, STEPS / 2, STEPS / 2)                                        \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                __m512 scale = load_scales(scales + t * job->scales_stride + TILE);                \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    float *y = job->y + r * job->y_stride + t * TILE;                              \
+                    __m512 sum =                                                                   \
+                        _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[r][t]), scale, scaled[r][t]);      \
+                    sum =                                                                          \
+                        _mm512_fmadd_ps(sum, _mm512_set1_ps(groups[r].scale), _mm512_loadu_ps(y)); \
+                    _mm512_storeu_ps(y, sum);                                                      \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+enum { ROWS = 8 };
+OC_DEFINE_PRODUCTS(1, 1)
+OC_DEFINE_PRODUCTS(2, 1)
+OC_DEFINE_PRODUCTS(3, 1)
+OC_DEFINE_PRODUCTS(4, 1)
+OC_DEFINE_PRODUCTS(5, 1)
+OC_DEFINE_PRODUCTS(6, 1)
+OC_DEFINE_PRODUCTS(7, 1)
+OC_DEFINE_PRODUCTS(8, 1)
+OC_DEFINE_PRODUCTS(1, 2)
+OC_DEFINE_PRODUCTS(2, 2)
+OC_DEFINE_PRODUCTS(3, 2)
+OC_DEFINE_PRODUCTS(4, 2)
+OC_DEFINE_PRODUCTS(5, 2)
+OC_DEFINE_PRODUCTS(6, 2)
+OC_DEFINE_PRODUCTS(7, 2)
+OC_DEFINE_PRODUCTS(8, 2)
+
+typedef void (*product_fn)(const oc_quant_product *job);
+
+static void product_q8(const oc_quant_product *job)
+{
+    static const product_fn by_shape[2][ROWS] = {
+        {product_q8_1_1, product_q8_2_1, product_q8_3_1, product_q8_4_1, product_q8_5_1,
+         product_q8_6_1, product_q8_7_1, product_q8_8_1},
+        {product_q8_1_2, product_q8_2_2, product_q8_3_2, product_q8_4_2, product_q8_5_2,
+         product_q8_6_2, product_q8_7_2, product_q8_8_2}};
+    by_shape[job->tiles - 1][job->rows - 1](job);
+}
+
+static void product_q4(const oc_quant_product *job)
+{
+    static const product_fn by_shape[2][ROWS] = {
+        {product_q4_1_1, product_q4_2_1, product_q4_3_1, product_q4_4_1, product_q4_5_1,
+         product_q4_6_1, product_q4_7_1, product_q4_8_1},
+        {product_q4_1_2, product_q4_2_2, product_q4_3_2, product_q4_4_2, product_q4_5_2,
+         product_q4_6_2, product_q4_7_2, product_q4_8_2}};
+    by_shape[job->tiles - 1][job->rows - 1](job);
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales)
+{
+    __m512 total = _mm512_setzero_ps();
+    for (size_t g = 0; g < groups; g++) {
+        /* Four chains: the instruction takes several cycles, the sum is exact in any order. */
+        __m512i sums[4] = {_mm512_set1_epi32(x_groups[g].correction), _mm512_setzero_si512(),
+                           _mm512_setzero_si512(), _mm512_setzero_si512()};
+        for (size_t s = 0; s < STEPS; s++) {
+            sums[s % 4] = _mm512_dpbusd_epi32(sums[s % 4], load_line(codes + s * LINE),
+                                              load_step(x + s * OC_QUANT_STEP));
+        }
+        __m512i sum = _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]),
+                                       _mm512_add_epi32(sums[2], sums[3]));
+        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), load_scales(scales));
+        total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
+        codes += STEPS * LINE;
+        scales += TILE;
+        x += OC_QUANT_GROUP;
+    }
+    _mm512_storeu_ps(y, total);
+}
+
+/* Q4's table as 8-bit codes, in each 128-bit lane. */
+static inline __m512i load_table(void)
+{
+    static const int8_t values[16] = OC_Q4_VALUES;
+    __m128i table = _mm_loadu_si128((const __m128i *)(const void *)values);
+    return _mm512_broadcast_i32x4(_mm_xor_si128(table, _mm_set1_epi8((char)OC_QUANT_OFFSET)));
+}
+
+static inline __m512i low_codes(__m512i line, __m512i table)
+{
+    return _mm512_shuffle_epi8(table, _mm512_and_si512(line, _mm512_set1_epi8(15)));
+}
+
+static inline __m512i high_codes(__m512i line, __m512i table)
+{
+    return low_codes(_mm512_srli_epi16(line, 4), table);
+}
+
+/* Integer sum of 8 steps: half a group of activations, 4 lines of nibbles. */
+static inline __m512i sum_half(const uint8_t *packed, const int8_t *x, int32_t start, __m512i table)
+{
+    __m512i even = _mm512_set1_epi32(start), odd = _mm512_setzero_si512();
+    for (size_t j = 0; j < STEPS / 4; j++) {
+        __m512i line = load_line(packed + j * LINE);
+        even =
+            _mm512_dpbusd_epi32(even, low_codes(line, table), load_step(x + 2 * j * OC_QUANT_STEP));
+        odd = _mm512_dpbusd_epi32(odd, high_codes(line, table),
+                                  load_step(x + (2 * j + 1) * OC_QUANT_STEP));
+    }
+    return _mm512_add_epi32(even, odd);
+}
+
+static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
+                   const uint8_t *codes, const uint16_t *scales)
+{
+    const __m512i table = load_table();
+    __m512 total = _mm512_setzero_ps();
+    for (size_t g = 0; g < groups; g++) {
+        __m512i first = sum_half(codes, x, x_groups[g].half[0], table);
+        __m512i second =
+            sum_half(codes + STEPS / 4 * LINE, x + OC_QUANT_GROUP / 2, x_groups[g].half[1], table);
+        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(first), load_scales(scales));
+        scaled = _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), load_scales(scales + TILE), scaled);
+        total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
+        codes += STEPS / 2 * LINE;
+        scales += 2 * TILE;
+        x += OC_QUANT_GROUP;
+    }
+    _mm512_storeu_ps(y, total);
+}
+
+static void unpack_q4(uint8_t *codes, const uint8_t *packed, size_t lines)
+{
+    const __m512i table = load_table();
+    for (size_t i = 0; i < lines; i++) {
+        __m512i line = load_line(packed + i * LINE);
+        _mm512_storeu_si512((void *)(codes + 2 * i * LINE), low_codes(line, table));
+        _mm512_storeu_si512((void *)(codes + (2 * i + 1) * LINE), high_codes(line, table));
+    }
+}
+
 void oc_kernels_init_avx512_quant(oc_kernels *table)
 {
-    (void)table;
+    table->quant_rows = ROWS;
+    table->quantize = quantize;
+    table->product_q8 = product_q8;
+    table->product_q4 = product_q4;
+    table->row_q8 = row_q8;
+    table->row_q4 = row_q4;
+    table->unpack_q4 = unpack_q4;
 }
+
 #endif

@@ -107,13 +107,17 @@ static float loop_softmax_block(float *scores, size_t count, float scale, float 
         most = vec_max(most, vec_load_or(scores + i, count - i, scores[0]));
     }
     float largest = vec_max_across(most);
-    vec total = vec_zero(), base = vec_set(largest), factor = vec_set(scale);
+    vec total = vec_zero(), part = vec_zero(), base = vec_set(largest), factor = vec_set(scale);
     for (size_t i = 0; i < count; i += OC_VECTOR_LANES) {
         vec x = vec_mul(vec_sub(vec_load_part(scores + i, count - i), base), factor);
-        vec weight = loop_exp(x);
-        vec_store_part(scores + i, weight, count - i);
-        total = vec_add(total, vec_load_part(scores + i, count - i));
+        vec_store_part(scores + i, loop_exp(x), count - i);
+        part = vec_add(part, vec_load_part(scores + i, count - i));
+        if (i / OC_VECTOR_LANES % 64 == 63) { /* long rows: sums of sums round less */
+            total = vec_add(total, part);
+            part = vec_zero();
+        }
     }
+    total = vec_add(total, part);
     float correction = old == largest ? 1.0f : loop_exp_one(scale * (old - largest));
     *max = largest;
     *sum = *sum * correction + vec_sum(total);

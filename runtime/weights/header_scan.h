@@ -21,8 +21,8 @@ bool oc_scan_byte(oc_header_scan *scan, char byte);
 bool oc_scan_next_is(oc_header_scan *scan, char byte);
 /* Only white space is left. */
 bool oc_scan_is_end(oc_header_scan *scan);
-/* A string, decoded into text and NUL-ended. What is written, the NUL included, is at least one byte
- * shorter than what is consumed: text needs no more room than the header has bytes. */
+/* A string, decoded into text and NUL-ended. What is written, the NUL included, is at least one
+ * byte shorter than what is consumed: text needs no more room than the header has bytes. */
 bool oc_scan_string(oc_header_scan *scan, char *text, size_t *length);
 /* A whole number from 0 to most. */
 bool oc_scan_whole(oc_header_scan *scan, uint64_t most, uint64_t *out);

@@ -49,9 +49,10 @@ ocelli_status oc_loader_vector(oc_loader *loader, const char *name, size_t count
 /* One expert's three matrices out of the fused tensors of a checkpoint, or of a package.
  *   gate_up_name: [E, hidden, 2*inter] (input-major, as on the hub) or [E, 2*inter, hidden];
  *   down_name:    [E, inter, hidden]   (input-major)               or [E, hidden, inter].
- * Decided by shape; where one of the two fits both ways (hidden == 2*inter, or inter == hidden), the
- * other cannot, and decides for both. gate and up are [inter, hidden], down is [hidden, inter].
- * A package stores them one by one as "<gate_up_name>.<expert>.gate", ".up" and "<down_name>.<expert>". */
+ * Decided by shape; where one of the two fits both ways (hidden == 2*inter, or inter == hidden),
+ * the other cannot, and decides for both. gate and up are [inter, hidden], down is [hidden, inter].
+ * A package stores them one by one as "<gate_up_name>.<expert>.gate", "<gate_up_name>.<expert>.up"
+ * and "<down_name>.<expert>". */
 typedef struct oc_expert {
     oc_matrix gate, up, down;
 } oc_expert;

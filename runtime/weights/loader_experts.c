@@ -111,7 +111,8 @@ static ocelli_status take_fused(oc_loader *loader, const char *gate_up_name, con
     OC_TRY(
         find_fused(loader, gate_up_name, experts, hidden, 2 * inter, &gate_up, &gate_up_lies, err));
     OC_TRY(find_fused(loader, down_name, experts, inter, hidden, &down, &down_lies, err));
-    /* Both were written by the same program: where the shape of one says nothing, the other's does. */
+    /* Both were written by the same program: where the shape of one says nothing, the other's
+     * does. */
     if (gate_up_lies == EITHER) {
         gate_up_lies = down_lies;
     }

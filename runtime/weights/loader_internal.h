@@ -5,8 +5,8 @@
 #include "runtime/weights/loader.h"
 #include "runtime/weights/loader_pack.h"
 
-/* Gives the matrix of source under name, in the form of the loader: used in place, packed into memory
- * of the loader, or put into the sink. source must lie within its tensor. */
+/* Gives the matrix of source under name, in the form of the loader: used in place, packed into
+ * memory of the loader, or put into the sink. source must lie within its tensor. */
 ocelli_status oc_loader_take(oc_loader *loader, const char *name, const oc_pack_source *source,
                              oc_format format, oc_matrix *out, ocelli_error *err);
 

@@ -95,8 +95,8 @@ static ocelli_status refuse_row(const pack_slice *slice, size_t row, ocelli_erro
                    isfinite(weight) ? "use another format" : "the file is damaged");
 }
 
-/* The least weight that a format cannot hold: half way from the largest number of f16 and of bf16 to
- * what would be the next. Q8 and Q4 clamp beyond 1e38. */
+/* The least weight that a format cannot hold: half way from the largest number of f16 and of bf16
+ * to what would be the next. Q8 and Q4 clamp beyond 1e38. */
 static float limit_of(oc_format format)
 {
     switch (format) {

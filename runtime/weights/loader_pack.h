@@ -1,8 +1,8 @@
 /* loader_pack.h - packs a matrix out of a mapped tensor, tile by tile, split over the pool.
  *
  * The source may be stored row by row or column by column (the experts of the hub's checkpoints);
- * each worker widens a few rows at a time into its own scratch, so that no float32 copy of the whole
- * matrix is ever made. */
+ * each worker widens a few rows at a time into its own scratch, so that no float32 copy of the
+ * whole matrix is ever made. */
 #ifndef OC_WEIGHTS_LOADER_PACK_H
 #define OC_WEIGHTS_LOADER_PACK_H
 
@@ -10,8 +10,8 @@
 #include "runtime/kernels/matrix.h"
 #include "runtime/weights/weights.h"
 
-/* W [rows, cols] inside a tensor of dtype F32, F16 or BF16: row r's column c is the tensor's element
- * first + r * row_step + c * col_step, and one of the two steps is 1. */
+/* W [rows, cols] inside a tensor of dtype F32, F16 or BF16: row r's column c is the tensor's
+ * element first + r * row_step + c * col_step, and one of the two steps is 1. */
 typedef struct oc_pack_source {
     oc_tensor tensor;
     size_t first;

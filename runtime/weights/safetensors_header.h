@@ -5,8 +5,8 @@
 
 #include "runtime/weights/safetensors.h"
 
-/* Fills entries (in the order of the header, tensor.data NULL), count, notes and note_count of file,
- * whose text has room for length bytes and takes the names. What was filled is freed by
+/* Fills entries (in the order of the header, tensor.data NULL), count, notes and note_count of
+ * file, whose text has room for length bytes and takes the names. What was filled is freed by
  * oc_safetensors_close on success and on failure. */
 ocelli_status oc_safetensors_read_header(oc_safetensors *file, const unsigned char *header,
                                          size_t length, ocelli_error *err);

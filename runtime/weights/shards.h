@@ -1,5 +1,5 @@
-/* shards.h - which safetensors files make up a checkpoint directory. Reads the folder and the index,
- * opens no weights. */
+/* shards.h - which safetensors files make up a checkpoint directory. Reads the folder and the
+ * index, opens no weights. */
 #ifndef OC_WEIGHTS_SHARDS_H
 #define OC_WEIGHTS_SHARDS_H
 
@@ -23,8 +23,8 @@ typedef struct oc_shards {
 
 /* The files that model.safetensors.index.json names, else model.safetensors. OCELLI_E_IO when there
  * is no such folder, nothing to load in it, or a shard is missing; the message says what was looked
- * for and what is there instead. OCELLI_E_FORMAT for a damaged index, or one that names anything but
- * a .safetensors file of this folder. */
+ * for and what is there instead. OCELLI_E_FORMAT for a damaged index, or one that names anything
+ * but a .safetensors file of this folder. */
 ocelli_status oc_shards_find(oc_shards *out, const char *directory, ocelli_error *err);
 /* Accepts a zero one. */
 void oc_shards_close(oc_shards *shards);

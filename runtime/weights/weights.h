@@ -1,4 +1,5 @@
-/* weights.h - the tensors of a checkpoint directory: one safetensors file, or several with an index. */
+/* weights.h - the tensors of a checkpoint directory: one safetensors file, or several with an
+ * index. */
 #ifndef OC_WEIGHTS_WEIGHTS_H
 #define OC_WEIGHTS_WEIGHTS_H
 
@@ -15,7 +16,8 @@ ocelli_status oc_weights_open(oc_weights **out, const char *directory, ocelli_er
 ocelli_status oc_weights_open_file(oc_weights **out, const char *path, ocelli_error *err);
 void oc_weights_close(oc_weights *weights);
 
-/* False if there is no such tensor. file (may be NULL) gets the path of its file, owned by weights. */
+/* False if there is no such tensor. file (may be NULL) gets the path of its file, owned by
+ * weights. */
 bool oc_weights_find(const oc_weights *weights, const char *name, oc_tensor *out,
                      const char **file);
 
@@ -31,7 +33,8 @@ size_t oc_weights_count(const oc_weights *weights);
 const char *oc_weights_metadata(const oc_weights *weights, const char *key);
 /* Gives back the pages of a tensor that will not be read again soon. */
 void oc_weights_release(const oc_weights *weights, const oc_tensor *tensor);
-/* Identity and byte offset in its file of a tensor found before: the embedding table's cache key. */
+/* Identity and byte offset in its file of a tensor found before: the embedding table's cache
+ * key. */
 bool oc_weights_locate(const oc_weights *weights, const char *name, const char **path,
                        uint64_t *offset);
 

@@ -49,8 +49,8 @@ struct oc_weights_writer {
     bool broken;      /* a write failed: the file cannot be finished */
 };
 
-/* An old file of that name may be mapped by somebody: it is left to them under no name, and a new one
- * begins. What is not a regular file (a pipe, /dev/full in a test) is written into. */
+/* An old file of that name may be mapped by somebody: it is left to them under no name, and a new
+ * one begins. What is not a regular file (a pipe, /dev/full in a test) is written into. */
 static int create_anew(const char *path)
 {
     struct stat status;

@@ -1,4 +1,5 @@
 /* A session on a tiny real checkpoint: reuse of the cache, turns, context, and what is refused. */
+#include "runtime/base/memory.h"
 #include "runtime/repetition.h"
 #include "runtime/session.h"
 
@@ -77,7 +78,7 @@ Test(session, a_second_turn_reuses_the_cache_and_answers_as_a_fresh_one)
     ocelli_result second = run(session, 12);
     /* All of the first prompt and of the answer but its last token, which was never run. */
     cr_assert_eq(second.reused_tokens, first.prompt_tokens + 11);
-    char *answer = strdup(ocelli_session_answer(session));
+    char *answer = oc_strdup(ocelli_session_answer(session));
 
     /* The same conversation with nothing in the cache: identical on a quantised path. */
     oc_fused_close(&session->held);
@@ -87,7 +88,7 @@ Test(session, a_second_turn_reuses_the_cache_and_answers_as_a_fresh_one)
     cr_assert_eq(again.reused_tokens, 0);
     cr_assert_eq(again.prompt_tokens, second.prompt_tokens);
     cr_assert_str_eq(ocelli_session_answer(session), answer);
-    free(answer);
+    oc_free(answer);
     ocelli_session_close(session);
     ocelli_visual_free(visual);
     ocelli_model_close(model);

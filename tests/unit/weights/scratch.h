@@ -60,8 +60,7 @@ static inline void scratch_write(const scratch *folder, const char *name, const 
 /* A safetensors file: the length field, header [header_size], then data. */
 static inline void scratch_write_safetensors(const scratch *folder, const char *name,
                                              uint64_t length, const char *header,
-                                             size_t header_size, const void *data,
-                                             size_t data_size)
+                                             size_t header_size, const void *data, size_t data_size)
 {
     unsigned char *bytes = calloc(8 + header_size + data_size, 1);
     cr_assert_not_null(bytes);

@@ -1,5 +1,5 @@
-/* test_loader_experts.c - one expert's matrices out of fused tensors, in either orientation, and out
- * of a package. */
+/* test_loader_experts.c - one expert's matrices out of fused tensors, in either orientation, and
+ * out of a package. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/weights/loader.h"
 
@@ -14,8 +14,7 @@ static oc_loader *open_loader(const oc_weights *weights, oc_format format, oc_po
 {
     oc_loader *loader;
     ocelli_error err = {0};
-    oc_loader_options options = {
-        .weights = weights, .compute = {.pool = pool}, .format = format};
+    oc_loader_options options = {.weights = weights, .compute = {.pool = pool}, .format = format};
     cr_assert_eq(oc_loader_open(&loader, &options, &err), OCELLI_OK, "%s", err.message);
     return loader;
 }
@@ -86,9 +85,8 @@ static oc_weights *write_fused(const scratch *folder, const experts *x, bool nar
              "{\"gu\":{\"dtype\":\"%s\",\"shape\":[%zu,%zu,%zu],\"data_offsets\":[0,%zu]},"
              "\"dn\":{\"dtype\":\"%s\",\"shape\":[%zu,%zu,%zu],\"data_offsets\":[%zu,%zu]}}",
              narrow ? "BF16" : "F32", x->count, x->input_major ? a : b, x->input_major ? b : a,
-             x->count * each * 2 * size, narrow ? "BF16" : "F32", x->count,
-             x->input_major ? c : d, x->input_major ? d : c, x->count * each * 2 * size,
-             total * size);
+             x->count * each * 2 * size, narrow ? "BF16" : "F32", x->count, x->input_major ? c : d,
+             x->input_major ? d : c, x->count * each * 2 * size, total * size);
     scratch_write_safetensors(folder, "e.safetensors", strlen(header), header, strlen(header),
                               bytes, total * size);
     free(values);
@@ -143,9 +141,9 @@ Test(loader_experts, orientations)
             oc_loader *loader = open_loader(weights, OC_FORMAT_F32, pool);
             for (size_t e = 0; e < 3; e++) {
                 oc_expert expert;
-                cr_assert_eq(oc_loader_expert(loader, "gu", "dn", e, 3, x.hidden, x.inter, &expert,
-                                              &err),
-                             OCELLI_OK, "%s", err.message);
+                cr_assert_eq(
+                    oc_loader_expert(loader, "gu", "dn", e, 3, x.hidden, x.inter, &expert, &err),
+                    OCELLI_OK, "%s", err.message);
                 check_expert(&expert, &x, e);
             }
             uint64_t bytes = 3ull * 3 * x.hidden * x.inter * 4;
@@ -300,11 +298,13 @@ Test(loader_experts, what_is_wrong)
         const char *words;
     } asks[] = {
         {"gu", "dn", 3, 3, 40, 24, "expert 3 of 3"},
-        {"gu", "dn", 0, 4, 40, 24, "\"gu\" is [3, 40, 48], but the configuration asks for "
-                                   "[4, 40, 48]"},
+        {"gu", "dn", 0, 4, 40, 24,
+         "\"gu\" is [3, 40, 48], but the configuration asks for "
+         "[4, 40, 48]"},
         {"gu", "dn", 0, 3, 40, 20, "asks for [3, 40, 40]"},
-        {"gu", "dn", 0, 3, 48, 20, "\"dn\" is [3, 24, 40], but the configuration asks for "
-                                   "[3, 20, 48]"},
+        {"gu", "dn", 0, 3, 48, 20,
+         "\"dn\" is [3, 24, 40], but the configuration asks for "
+         "[3, 20, 48]"},
         {"gu", "nothing", 0, 3, 40, 24, "no tensor \"nothing\""},
         {"nothing", "dn", 0, 3, 40, 24, "no tensor \"nothing\""},
     };

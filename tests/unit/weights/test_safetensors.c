@@ -1,4 +1,5 @@
-/* test_safetensors.c - one safetensors file: what is accepted, what is refused, and in which words. */
+/* test_safetensors.c - one safetensors file: what is accepted, what is refused, and in which
+ * words. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/weights/safetensors.h"
 
@@ -37,8 +38,8 @@ static void expect_words(const char *header, size_t data_size, ocelli_status sta
     scratch folder = scratch_open();
     oc_safetensors file;
     ocelli_error err = {0};
-    ocelli_status got = open_header(&file, &folder, strlen(header), header, strlen(header),
-                                    data_size, &err);
+    ocelli_status got =
+        open_header(&file, &folder, strlen(header), header, strlen(header), data_size, &err);
     scratch_close(&folder);
     cr_assert_eq(got, status, "%s: %s", header, err.message);
     cr_assert_not_null(strstr(err.message, words), "\"%s\" does not say \"%s\"", err.message,
@@ -57,10 +58,10 @@ static void describe(const oc_safetensors *file, char *text, size_t room)
         const oc_safetensors_entry *entry = &file->entries[i];
         char shape[96];
         oc_tensor_shape_text(&entry->tensor, shape, sizeof shape);
-        used += (size_t)snprintf(
-            text + used, room - used, "%s %s %s %td %zu;", entry->name,
-            oc_dtype_name(entry->tensor.dtype), shape,
-            (const unsigned char *)entry->tensor.data - file->map.bytes, entry->tensor.bytes);
+        used += (size_t)snprintf(text + used, room - used, "%s %s %s %td %zu;", entry->name,
+                                 oc_dtype_name(entry->tensor.dtype), shape,
+                                 (const unsigned char *)entry->tensor.data - file->map.bytes,
+                                 entry->tensor.bytes);
         cr_assert_lt(used, room);
     }
 }
@@ -73,8 +74,8 @@ Test(safetensors, cases)
         const safetensors_case *c = &safetensors_cases[i];
         oc_safetensors file;
         ocelli_error err = {0};
-        ocelli_status status = open_header(&file, &folder, c->length, c->header, c->header_size,
-                                           c->data_size, &err);
+        ocelli_status status =
+            open_header(&file, &folder, c->length, c->header, c->header_size, c->data_size, &err);
         if (c->expect == ACCEPT) {
             char text[512];
             cr_assert_eq(status, OCELLI_OK, "%s: %s", c->what, err.message);
@@ -87,10 +88,9 @@ Test(safetensors, cases)
             }
             accepted++;
         } else {
-            cr_assert_eq(status,
-                         strncmp(c->what, "dtype_", 6) == 0 ? OCELLI_E_UNSUPPORTED
-                                                            : OCELLI_E_FORMAT,
-                         "%s: %s", c->what, err.message);
+            cr_assert_eq(
+                status, strncmp(c->what, "dtype_", 6) == 0 ? OCELLI_E_UNSUPPORTED : OCELLI_E_FORMAT,
+                "%s: %s", c->what, err.message);
             cr_assert_eq(err.status, status);
             cr_assert_not_null(strstr(err.message, "x.safetensors: "), "%s", c->what);
             cr_assert_null(file.map.bytes);
@@ -101,7 +101,8 @@ Test(safetensors, cases)
     scratch_close(&folder);
 }
 
-/* A download that broke off anywhere is refused, and once the header is whole it says both sizes. */
+/* A download that broke off anywhere is refused, and once the header is whole it says both
+ * sizes. */
 Test(safetensors, truncated_anywhere)
 {
     static const char header[] = "{'a':{'dtype':'F32','shape':[2,2],'data_offsets':[0,16]},"
@@ -243,12 +244,29 @@ Test(safetensors, unknown_fields)
         const char *value;
         bool sound;
     } values[] = {
-        {"1", true},          {"-0.5e+3", true}, {"null", true},   {"true", true},
-        {"'t\\u00e9'", true}, {"[]", true},      {"{}", true},     {"[[],{},[1,2,{'k':[]}]]", true},
-        {"{'a':{'b':[1]},'c':2}", true},         {"01", false},    {"1.", false},
-        {".5", false},        {"+1", false},     {"1e", false},    {"nul", false},
-        {"[1,]", false},      {"[1 2]", false},  {"{1:2}", false}, {"{'a'}", false},
-        {"{'a':1,}", false},  {"[}", false},     {"{]", false},    {"'\\x'", false},
+        {"1", true},
+        {"-0.5e+3", true},
+        {"null", true},
+        {"true", true},
+        {"'t\\u00e9'", true},
+        {"[]", true},
+        {"{}", true},
+        {"[[],{},[1,2,{'k':[]}]]", true},
+        {"{'a':{'b':[1]},'c':2}", true},
+        {"01", false},
+        {"1.", false},
+        {".5", false},
+        {"+1", false},
+        {"1e", false},
+        {"nul", false},
+        {"[1,]", false},
+        {"[1 2]", false},
+        {"{1:2}", false},
+        {"{'a'}", false},
+        {"{'a':1,}", false},
+        {"[}", false},
+        {"{]", false},
+        {"'\\x'", false},
         {"", false},
     };
     scratch folder = scratch_open();
@@ -258,8 +276,8 @@ Test(safetensors, unknown_fields)
                  "{'a':{'dtype':'U8','x':%s,'shape':[1],'data_offsets':[0,1]}}", values[i].value);
         oc_safetensors file;
         ocelli_error err = {0};
-        ocelli_status status = open_header(&file, &folder, strlen(header), header, strlen(header),
-                                           1, &err);
+        ocelli_status status =
+            open_header(&file, &folder, strlen(header), header, strlen(header), 1, &err);
         cr_assert_eq(status, values[i].sound ? OCELLI_OK : OCELLI_E_FORMAT, "%s: %s",
                      values[i].value, err.message);
         oc_safetensors_close(&file);
@@ -288,8 +306,7 @@ Test(safetensors, names)
     cr_assert_null(oc_safetensors_metadata(&file, "k"));
     oc_safetensors_close(&file);
     /* A long name leaves room in the message for what is wrong. */
-    snprintf(header, sizeof header, "{'%s':{'dtype':'U9','shape':[2],'data_offsets':[0,2]}}",
-             name);
+    snprintf(header, sizeof header, "{'%s':{'dtype':'U9','shape':[2],'data_offsets':[0,2]}}", name);
     expect_words(header, 2, OCELLI_E_UNSUPPORTED, "...\": unknown dtype \"U9\"");
     scratch_close(&folder);
 }
@@ -326,8 +343,8 @@ Test(safetensors, many)
     scratch_close(&folder);
 }
 
-/* Bytes flipped, removed and doubled at random places of a sound file: never a crash, and whatever is
- * accepted lies within the file. */
+/* Bytes flipped, removed and doubled at random places of a sound file: never a crash, and whatever
+ * is accepted lies within the file. */
 Test(safetensors, mutations)
 {
     const safetensors_case *base = &safetensors_cases[1];

@@ -146,9 +146,15 @@ Test(weights, get_says_what_is_wrong)
         const char *words;
     } asks[] = {
         {"model.missing", 1, {4}, "no tensor \"model.missing\""},
-        {"model.language_model.norm.weight", 1, {65}, "is [64], but the configuration asks for [65]"},
-        {"model.language_model.norm.weight", 2, {64, 1}, "is [64], but the configuration asks for "
-                                                         "[64, 1]"},
+        {"model.language_model.norm.weight",
+         1,
+         {65},
+         "is [64], but the configuration asks for [65]"},
+        {"model.language_model.norm.weight",
+         2,
+         {64, 1},
+         "is [64], but the configuration asks for "
+         "[64, 1]"},
         {"model.language_model.norm.weight", 0, {0}, "asks for []"},
     };
     oc_weights *weights;
@@ -157,16 +163,16 @@ Test(weights, get_says_what_is_wrong)
     int64_t any[2] = {-1, 64};
     cr_assert_eq(oc_weights_open(&weights, MODELS "t1_f32", &err), OCELLI_OK);
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {
-        cr_assert_eq(oc_weights_get(weights, asks[i].name, asks[i].rank, asks[i].shape, &tensor,
-                                    &err),
-                     OCELLI_E_FORMAT);
+        cr_assert_eq(
+            oc_weights_get(weights, asks[i].name, asks[i].rank, asks[i].shape, &tensor, &err),
+            OCELLI_E_FORMAT);
         cr_assert_not_null(strstr(err.message, asks[i].words), "%s", err.message);
         cr_assert_not_null(strstr(err.message, "t1_f32"), "%s", err.message);
         cr_assert_null(tensor.data);
     }
-    cr_assert_eq(oc_weights_get(weights, "model.language_model.embed_tokens.weight", 2, any, &tensor,
-                                &err),
-                 OCELLI_OK);
+    cr_assert_eq(
+        oc_weights_get(weights, "model.language_model.embed_tokens.weight", 2, any, &tensor, &err),
+        OCELLI_OK);
     cr_assert_eq(tensor.shape[0], 512);
     oc_weights_close(weights);
     scratch folder = scratch_open();
@@ -189,13 +195,15 @@ Test(weights, nothing_to_load)
                    "no model.safetensors.index.json or model.safetensors in this folder");
     scratch_write(&folder, "tokenizer.bin", "x", 1);
     scratch_write(&folder, "pytorch_model.bin", "x", 1);
-    expect_failure(folder.path, OCELLI_E_IO, "only pytorch_model.bin; weights are read from "
-                                             "safetensors");
+    expect_failure(folder.path, OCELLI_E_IO,
+                   "only pytorch_model.bin; weights are read from "
+                   "safetensors");
     unlink(scratch_path(&folder, "pytorch_model.bin", path));
     unlink(scratch_path(&folder, "tokenizer.bin", path));
     scratch_write(&folder, "qwen3-vl-q4_k_m.gguf", "x", 1);
-    expect_failure(folder.path, OCELLI_E_IO, "only qwen3-vl-q4_k_m.gguf; weights are read from "
-                                             "safetensors");
+    expect_failure(folder.path, OCELLI_E_IO,
+                   "only qwen3-vl-q4_k_m.gguf; weights are read from "
+                   "safetensors");
     scratch_write(&folder, "decoder.safetensors", "x", 1);
     expect_failure(folder.path, OCELLI_E_IO, "there is a decoder.safetensors");
     scratch_write(&folder, "model-00001-of-00002.safetensors", "x", 1);
@@ -231,8 +239,9 @@ Test(weights, index_is_checked)
         {"{\"a\":\"config.json\"}", "not the plain name"},
         {"{\"a\":\"model.safetensors.index.json\"}", "not the plain name"},
         {"{\"a\":\"one.safetensors\\u0000/../x\"}", "holds a NUL"},
-        {"{\"a\":\"three.safetensors\"}", "three.safetensors: missing, but the index "
-                                          "model.safetensors.index.json names it; download it again"},
+        {"{\"a\":\"three.safetensors\"}",
+         "three.safetensors: missing, but the index "
+         "model.safetensors.index.json names it; download it again"},
         {"{\"a\":\"s1.safetensors\",\"b\":\"s2.safetensors\",\"c\":\"s3.safetensors\","
          "\"d\":\"one.safetensors\"}",
          "s1.safetensors: missing (and 2 more of the 4 files)"},

@@ -1,4 +1,5 @@
-/* test_weights_write.c - the written file read by our reader, its bytes, its hash, and full disks. */
+/* test_weights_write.c - the written file read by our reader, its bytes, its hash, and full
+ * disks. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/weights/weights_write.h"
 
@@ -39,7 +40,8 @@ static void put(oc_weights_writer *writer, const char *name, const void *data, s
                  err.message);
 }
 
-/* Every dtype, several shapes, random bytes: what is read is what was written, each on a boundary. */
+/* Every dtype, several shapes, random bytes: what is read is what was written, each on a
+ * boundary. */
 Test(weights_write, round_trip)
 {
     enum { COUNT = 60 };

@@ -1,0 +1,353 @@
+/* bench.c - the kernel checker's --bench: what the operations reach on shapes of a 2B model, in GOP/s
+ * (a multiply-add is two) and GB/s of weights or cache read. Beside them what the machine can do at
+ * best, measured the same way: bytes read, and multiply-adds from registers. Never a gate. */
+#define _POSIX_C_SOURCE 200809L
+#include "runtime/base/arena.h"
+#include "runtime/base/memory.h"
+#include "runtime/kernels/attention.h"
+#include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/linear.h"
+#include "runtime/kernels/operations.h"
+#include "tests/kernels/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+typedef struct bench {
+    oc_compute compute;
+    oc_arena arena;
+    checker numbers;
+} bench;
+
+static void *need(void *block)
+{
+    if (block == NULL) {
+        fputs("kernel_check: out of memory\n", stderr);
+        exit(2);
+    }
+    return block;
+}
+
+static float *floats(bench *b, size_t count)
+{
+    float *x = need(oc_alloc(count, sizeof *x));
+    for (size_t i = 0; i < count; i++) {
+        x[i] = check_normal(&b->numbers);
+    }
+    return x;
+}
+
+typedef void (*timed_fn)(bench *b, void *job);
+
+/* Best of several runs within about a third of a second. */
+static double time_best(bench *b, timed_fn fn, void *job)
+{
+    double best = 1e9, begin = seconds();
+    fn(b, job); /* warm */
+    for (int i = 0; i < 3 || (seconds() - begin < 0.3 && i < 200); i++) {
+        double start = seconds();
+        fn(b, job);
+        double took = seconds() - start;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+static void report(const bench *b, const char *what, double took, double operations, double bytes)
+{
+    printf("%-7s %-34s %9.3f ms %9.1f GOP/s %8.1f GB/s\n", b->compute.kernels->tier, what,
+           took * 1e3, operations / took * 1e-9, bytes / took * 1e-9);
+    fflush(stdout);
+}
+
+/* ---- linear ---------------------------------------------------------------------------------- */
+
+/* Several copies of the weights, walked in turn, so that one row finds none of them in a cache. */
+typedef struct linear_case {
+    oc_matrix weight[16];
+    size_t copies, rows, next;
+    float *x, *y;
+} linear_case;
+
+static void run_linear(bench *b, void *argument)
+{
+    linear_case *job = argument;
+    const oc_matrix *w = &job->weight[job->next++ % job->copies];
+    oc_activations a;
+    oc_arena_release(&b->arena, 0);
+    oc_activations_prepare(&a, &b->compute, &b->arena, w->format, job->x, job->rows, w->cols,
+                           w->cols);
+    oc_linear(&b->compute, &b->arena, w, NULL, &a, job->y, w->rows);
+}
+
+static void bench_linear(bench *b, oc_format format, size_t rows, size_t outputs, size_t cols)
+{
+    linear_case job = {.rows = rows};
+    size_t bytes;
+    char what[64];
+    oc_matrix_bytes(format, outputs, cols, &bytes);
+    float *source = floats(b, outputs * cols);
+    job.copies = rows < 16 ? 16 : 1;
+    for (size_t i = 0; i < job.copies; i++) {
+        void *data = need(oc_alloc(bytes, 1));
+        if (i == 0) {
+            oc_matrix_pack(format, data, outputs, cols, 0, outputs, source);
+        } else {
+            memcpy(data, job.weight[0].data, bytes);
+        }
+        job.weight[i] = (oc_matrix){data, outputs, cols, format};
+    }
+    job.x = floats(b, rows * cols);
+    job.y = need(oc_alloc(rows * outputs, sizeof *job.y));
+    double took = time_best(b, run_linear, &job);
+    snprintf(what, sizeof what, "linear %s %zu x %zu x %zu", oc_format_name(format), rows, outputs,
+             cols);
+    report(b, what, took, 2.0 * (double)rows * (double)outputs * (double)cols, (double)bytes);
+    for (size_t i = 0; i < job.copies; i++) {
+        oc_free((void *)job.weight[i].data);
+    }
+    oc_free(source);
+    oc_free(job.x);
+    oc_free(job.y);
+}
+
+/* ---- attention ------------------------------------------------------------------------------- */
+
+static void run_full(bench *b, void *argument)
+{
+    oc_arena_release(&b->arena, 0);
+    oc_attention_full(&b->compute, &b->arena, argument);
+}
+
+static void bench_full(bench *b, size_t rows, size_t heads, size_t head_dim)
+{
+    size_t width = heads * head_dim;
+    float *qkv = floats(b, rows * 3 * width), *out = need(oc_alloc(rows * width, sizeof *out));
+    oc_attention_full_job job = {qkv,   qkv + width, qkv + 2 * width, out,      3 * width,
+                                 width, rows,        heads,           head_dim, 0.125f};
+    char what[64];
+    double took = time_best(b, run_full, &job);
+    snprintf(what, sizeof what, "full attention %zu x %zu x %zu", rows, heads, head_dim);
+    report(b, what, took, 4.0 * (double)rows * (double)rows * (double)width, 0.0);
+    oc_free(qkv);
+    oc_free(out);
+}
+
+typedef struct cached_case {
+    const oc_attention_row *rows;
+    size_t count, heads, kv_heads, head_dim;
+} cached_case;
+
+static void run_cached(bench *b, void *argument)
+{
+    const cached_case *job = argument;
+    oc_arena_release(&b->arena, 0);
+    oc_attention_cached(&b->compute, &b->arena, job->rows, job->count, job->heads, job->kv_heads,
+                        job->head_dim, 0.088f);
+}
+
+/* count rows at the end of a context of `length` slots. */
+static void bench_cached(bench *b, oc_format format, size_t count, size_t length)
+{
+    enum { HEADS = 16, KV_HEADS = 8, DIM = 128, WIDTH = HEADS * DIM, KV_WIDTH = KV_HEADS * DIM };
+    size_t element = format == OC_FORMAT_F32 ? 4 : 2, pages = length / OC_KV_PAGE_SLOTS + 1;
+    size_t side = (size_t)KV_WIDTH * OC_KV_PAGE_SLOTS * element;
+    unsigned char **page = need(oc_alloc(pages, sizeof *page));
+    for (size_t i = 0; i < pages; i++) {
+        page[i] = need(oc_alloc(2 * side, 1));
+    }
+    oc_kv_layer layer = {page, 0, side, format};
+    float *key = floats(b, KV_WIDTH), *query = floats(b, count * WIDTH);
+    float *out = need(oc_alloc(count * WIDTH, sizeof *out));
+    for (size_t slot = 0; slot < length; slot++) {
+        key[slot % KV_WIDTH] += 0.1f;
+        oc_kv_store(&b->compute, &layer, slot, KV_HEADS, DIM, key, key);
+    }
+    oc_attention_row *rows = need(oc_alloc(count, sizeof *rows));
+    double keys = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        rows[i] =
+            (oc_attention_row){query + i * WIDTH, out + i * WIDTH, layer, length - count + i + 1};
+        keys += (double)rows[i].length;
+    }
+    cached_case job = {rows, count, HEADS, KV_HEADS, DIM};
+    char what[64];
+    double took = time_best(b, run_cached, &job);
+    snprintf(what, sizeof what, "cached attention %s %zu of %zu", oc_format_name(format), count,
+             length);
+    report(b, what, took, 4.0 * keys * WIDTH, 2.0 * (double)length * KV_WIDTH * (double)element);
+    for (size_t i = 0; i < pages; i++) {
+        oc_free(page[i]);
+    }
+    oc_free(page);
+    oc_free(key);
+    oc_free(query);
+    oc_free(out);
+    oc_free(rows);
+}
+
+/* ---- row-wise -------------------------------------------------------------------------------- */
+
+typedef struct pointwise_case {
+    float *y, *x, *w;
+    size_t rows, cols;
+    int which;
+} pointwise_case;
+
+static void run_pointwise(bench *b, void *argument)
+{
+    pointwise_case *p = argument;
+    size_t count = p->rows * p->cols;
+    switch (p->which) {
+    case 0: oc_rms_norm(&b->compute, p->y, p->x, p->w, p->rows, p->cols, p->cols, 1e-6f); return;
+    case 1: oc_layer_norm(&b->compute, p->y, p->x, p->w, p->w, p->rows, p->cols, 1e-6f); return;
+    case 2: oc_silu_mul(&b->compute, p->y, p->x, p->x, count); return;
+    case 3: oc_gelu_tanh(&b->compute, p->y, p->x, count); return;
+    case 4: oc_gelu_erf(&b->compute, p->y, p->x, count); return;
+    case 5: oc_add(&b->compute, p->y, p->x, count); return;
+    case 6: oc_rope(&b->compute, p->y, p->rows, p->cols, p->cols / 128, 64, p->w, p->w); return;
+    default: oc_softmax(&b->compute, p->y, count); return;
+    }
+}
+
+static void bench_pointwise(bench *b)
+{
+    static const char *const names[] = {"rms_norm", "layer_norm", "silu_mul", "gelu_tanh",
+                                        "gelu_erf", "add",        "rope",     "softmax"};
+    enum { ROWS = 512, COLS = 2048 };
+    pointwise_case job = {.rows = ROWS, .cols = COLS};
+    job.x = floats(b, ROWS * COLS);
+    job.w = floats(b, ROWS * COLS);
+    for (job.which = 0; job.which < 8; job.which++) {
+        char what[64];
+        job.y = floats(b, ROWS * COLS);
+        double took = time_best(b, run_pointwise, &job);
+        snprintf(what, sizeof what, "%s %d x %d (Gelement/s)", names[job.which], ROWS, COLS);
+        report(b, what, took, (double)ROWS * COLS, 8.0 * ROWS * COLS);
+        oc_free(job.y);
+    }
+    oc_free(job.x);
+    oc_free(job.w);
+}
+
+/* ---- what the machine can do ----------------------------------------------------------------- */
+
+typedef struct read_job {
+    const uint64_t *words;
+    uint64_t sums[64];
+} read_job;
+
+static void read_range(void *argument, size_t begin, size_t end, int worker)
+{
+    read_job *job = argument;
+    uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0;
+    for (size_t i = begin; i + 8 <= end; i += 8) {
+        a ^= job->words[i], b ^= job->words[i + 1], c ^= job->words[i + 2];
+        d ^= job->words[i + 3], e ^= job->words[i + 4], f ^= job->words[i + 5];
+        g ^= job->words[i + 6], h ^= job->words[i + 7];
+    }
+    job->sums[worker % 64] ^= a ^ b ^ c ^ d ^ e ^ f ^ g ^ h;
+}
+
+enum { READ_WORDS = 1 << 26 }; /* 512 MiB */
+
+static void run_read(bench *b, void *argument)
+{
+    oc_pool_run(b->compute.pool, READ_WORDS, 1 << 14, read_range, argument);
+}
+
+/* One tile of packed weights in a level-1 cache, many times: the product kernel's own ceiling. */
+static void run_product(bench *b, void *argument)
+{
+    const oc_quant_product *job = argument;
+    for (int i = 0; i < 2000; i++) {
+        b->compute.kernels->product_q8(job);
+    }
+}
+
+static void bench_limits(bench *b)
+{
+    const oc_kernels *k = b->compute.kernels;
+    read_job reading = {.words = need(oc_alloc(READ_WORDS, 8))};
+    for (size_t i = 0; i < READ_WORDS; i++) {
+        ((uint64_t *)(uintptr_t)reading.words)[i] = i;
+    }
+    report(b, "read memory", time_best(b, run_read, &reading), 0.0, 8.0 * READ_WORDS);
+    oc_free((void *)(uintptr_t)reading.words);
+    enum { GROUPS = 8, CODES = GROUPS * 1024 };
+    oc_quant_product job = {.rows = k->quant_rows, .tiles = 2, .groups = GROUPS};
+    job.codes = need(oc_alloc(2 * CODES, 1));
+    job.codes_stride = CODES;
+    job.scales = need(oc_alloc(2 * GROUPS * 16, 2));
+    job.scales_stride = GROUPS * 16;
+    job.x = need(oc_alloc(job.rows * GROUPS * 64, 1));
+    job.x_groups = need(oc_alloc(job.rows * GROUPS, sizeof *job.x_groups));
+    job.y = need(oc_alloc(job.rows * 32, sizeof *job.y));
+    job.y_stride = 32;
+    report(b, "product_q8, one thread, in cache", time_best(b, run_product, &job),
+           2000.0 * 2.0 * (double)job.rows * 32.0 * GROUPS * 64.0, 0.0);
+    oc_free((void *)(uintptr_t)job.codes);
+    oc_free((void *)(uintptr_t)job.scales);
+    oc_free((void *)(uintptr_t)job.x);
+    oc_free((void *)(uintptr_t)job.x_groups);
+    oc_free(job.y);
+}
+
+static int bench_tier(const char *tier, int threads)
+{
+    oc_kernels kernels;
+    ocelli_error error;
+    bench b = {.compute.kernels = &kernels, .numbers.random = 7};
+    if (oc_kernels_choose(&kernels, tier, &error) != OCELLI_OK ||
+        oc_pool_open(&b.compute.pool, threads, &error) != OCELLI_OK ||
+        oc_arena_reserve(&b.arena, (size_t)256 << 20, "bench", &error) != OCELLI_OK) {
+        printf("kernel_check: %s\n", error.message);
+        return 1;
+    }
+    bool slow = strcmp(tier, "scalar") == 0;
+    size_t many = slow ? 16 : 512;
+    if (!slow) {
+        bench_limits(&b);
+    }
+    for (int f = 0; f < OC_FORMATS; f++) {
+        bench_linear(&b, (oc_format)f, 1, 2048, 2048);
+        bench_linear(&b, (oc_format)f, 1, 6144, 2048);
+    }
+    bench_linear(&b, OC_FORMAT_Q8, 4, 6144, 2048);
+    bench_linear(&b, OC_FORMAT_Q4, 4, 6144, 2048);
+    for (int f = 0; f < OC_FORMATS; f++) {
+        bench_linear(&b, (oc_format)f, many, 6144, 2048);
+        bench_linear(&b, (oc_format)f, many, 2048, 6144);
+    }
+    bench_full(&b, slow ? 128 : 1200, 16, 64);
+    bench_full(&b, slow ? 128 : 1200, 16, 72);
+    bench_cached(&b, OC_FORMAT_F16, 1, 2048);
+    bench_cached(&b, OC_FORMAT_F32, 1, 2048);
+    bench_cached(&b, OC_FORMAT_F16, slow ? 8 : 512, 1024);
+    bench_pointwise(&b);
+    oc_pool_close(b.compute.pool);
+    oc_arena_close(&b.arena);
+    return 0;
+}
+
+int bench_all(const char *only_tier, int threads)
+{
+    int failed = 0;
+    printf("%d threads (0: all)\n", threads);
+    for (int i = 0; oc_kernels_tier(i) != NULL; i++) {
+        if (only_tier == NULL || strcmp(only_tier, oc_kernels_tier(i)) == 0) {
+            failed |= bench_tier(oc_kernels_tier(i), threads);
+        }
+    }
+    return failed;
+}
