@@ -230,6 +230,21 @@ typedef struct speaker {
     bool stopped;
 } speaker;
 
+/* A small or damaged model writes bytes that no character has: they are left out, since what is told
+ * is text. */
+static ocelli_status append_characters(oc_buffer *out, const char *text, size_t size,
+                                       ocelli_error *err)
+{
+    while (size > 0) {
+        size_t valid = oc_utf8_valid_prefix(text, size);
+        OC_TRY(oc_buffer_append(out, text, valid, err));
+        size_t skip = valid < size ? valid + 1 : valid;
+        text += skip;
+        size -= skip;
+    }
+    return OCELLI_OK;
+}
+
 static ocelli_status speak(speaker *s, bool last, ocelli_error *err)
 {
     size_t whole =
@@ -239,10 +254,10 @@ static ocelli_status speak(speaker *s, bool last, ocelli_error *err)
     }
     oc_buffer *answer = &s->session->answer;
     size_t told = answer->length;
-    OC_TRY(oc_utf8_append_lossy(answer, s->pending.data, whole, err));
+    OC_TRY(append_characters(answer, s->pending.data, whole, err));
     memmove(s->pending.data, s->pending.data + whole, s->pending.length - whole);
     s->pending.length -= whole;
-    if (s->on_piece != NULL &&
+    if (s->on_piece != NULL && answer->length > told &&
         s->on_piece(s->user, answer->data + told, answer->length - told) != 0) {
         s->stopped = true;
     }
@@ -373,7 +388,7 @@ static ocelli_status answer(ocelli_session *session, oc_sampler *sampler, speake
     result->prefill_seconds = read - begin;
     OC_TRY(decode(session, sampler, voice, options, result, err));
     if (!voice->stopped) {
-        OC_TRY(speak(voice, true, err)); /* a character that was never completed: U+FFFD */
+        OC_TRY(speak(voice, true, err));
     }
     result->decode_seconds = oc_clock_seconds() - read;
     return oc_conversation_add_answer(&session->talk, session->held.ids.ids + prompt,

@@ -10,9 +10,12 @@
 typedef struct oc_bpe oc_bpe;
 
 /* Reads directory/tokenizer.json: model.vocab, model.merges ("a b" strings or ["a","b"] pairs),
- * added_tokens. Refuses what is not a BPE with the Qwen pre-tokeniser and NFC, ids that repeat or
- * are not below id_limit (the embedding table's rows), merges of unknown tokens. The JSON tree is
- * dropped once the tables are built. */
+ * added_tokens; if it is absent, vocab.json, merges.txt and tokenizer_config.json, the older form of
+ * a Qwen2Tokenizer. Refuses what is not a BPE with the Qwen pre-tokeniser and NFC, options that
+ * would change ids, ids that repeat or are not below id_limit (the embedding table's rows), merges
+ * of unknown tokens, a vocabulary without all 256 bytes. Ids may have holes. The JSON tree is
+ * dropped once the tables are built. OCELLI_E_IO, OCELLI_E_FORMAT (damaged), OCELLI_E_UNSUPPORTED
+ * (another pipeline); the message names the file. */
 ocelli_status oc_bpe_open(oc_bpe **out, const char *directory, size_t id_limit, ocelli_error *err);
 void oc_bpe_close(oc_bpe *bpe);
 
@@ -31,7 +34,9 @@ typedef struct oc_ids {
 void oc_ids_close(oc_ids *ids);
 ocelli_status oc_ids_push(oc_ids *ids, int32_t id, ocelli_error *err);
 
-/* Appends the ids of the runs. Text that is not well-formed UTF-8 is OCELLI_E_ARGUMENT. */
+/* Appends the ids of the runs; after a failure out is as it was. Every run must be well-formed UTF-8
+ * by itself, else OCELLI_E_ARGUMENT. Added tokens are found in the text as it comes, the leftmost
+ * and longest first; what lies between is composed (NFC), split and merged. */
 ocelli_status oc_bpe_encode(const oc_bpe *bpe, const oc_text_run *runs, size_t count, oc_ids *out,
                             ocelli_error *err);
 

@@ -131,7 +131,7 @@ static ocelli_status rewrite_string(rewriter *r, ocelli_error *err)
             return wrong(
                 r, r->at < r->length ? "control character in a string" : "string without end", err);
         }
-        uint32_t code;
+        uint32_t code = 0;
         if (peek(r) == '\\') {
             r->at++;
             OC_TRY(read_escape(r, &code, err));

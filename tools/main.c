@@ -72,8 +72,12 @@ static int run_command(const command_spec *command, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    /* Holds the longest page, so that a failed write is met by output_close, which says why. Answers
+     * are flushed piece by piece. */
+    static char page[1 << 17];
     int code;
     hold_standard_descriptors();
+    setvbuf(stdout, page, _IOFBF, sizeof page);
     interrupt_setup();
     if (argc < 2) {
         help_program(stderr);

@@ -70,7 +70,7 @@ bool output_json(cJSON *object)
 int output_close(int code)
 {
     errno = 0;
-    if (ferror(stdout) || fflush(stdout) != 0) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         note_error();
     }
     errno = 0;

@@ -170,7 +170,7 @@ static ocelli_status start(oc_weights **out, const char *where, ocelli_error *er
 
 ocelli_status oc_weights_open(oc_weights **out, const char *directory, ocelli_error *err)
 {
-    oc_weights *weights;
+    oc_weights *weights = NULL;
     oc_shards shards;
     *out = NULL;
     OC_TRY(oc_shards_find(&shards, directory, err));
@@ -192,7 +192,7 @@ ocelli_status oc_weights_open(oc_weights **out, const char *directory, ocelli_er
 
 ocelli_status oc_weights_open_file(oc_weights **out, const char *path, ocelli_error *err)
 {
-    oc_weights *weights;
+    oc_weights *weights = NULL;
     *out = NULL;
     OC_TRY(start(&weights, path, err));
     ocelli_status status = open_paths(weights, &weights->where, 1, err);

@@ -1,7 +1,7 @@
 /* weights_write.h - writes a safetensors file: tensors are announced first (the header comes before
  * the data), then their bytes follow in the same order. */
-#ifndef OC_WEIGHTS_WRITE_H
-#define OC_WEIGHTS_WRITE_H
+#ifndef OC_WEIGHTS_WEIGHTS_WRITE_H
+#define OC_WEIGHTS_WEIGHTS_WRITE_H
 
 #include "runtime/base/hash.h"
 #include "runtime/weights/tensor.h"

@@ -28,38 +28,42 @@ for shell in bash zsh fish; do
     "$OCELLI" completions $shell >completions.$shell || fail "completions $shell"
 done
 
-# Every command's help: short with --help, whole with help COMMAND; each flag of it is in the page
-# and in the completions.
+# Every command's flags by --help are those of its whole help and of its completions, and are in the
+# page. flags_in sorts the flags of what is on stdin; every command takes --help.
+flags_in() { grep -o -e '--[a-z][a-z0-9-]*' | sort -u; }
+head_of() { sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' | sort -u; }
+sed -n 's/^\.It .*Fl \\-\([a-z0-9-]*\).*/--\1/p' page | sort -u >in_page
+: >all
 for command in $commands; do
     run "$command" --help
     expect_code 0
     expect_no_err
     expect_out_has "^usage: ocelli $command "
-    flags=$(sed -n 's/^  *\(-[a-z], \)\{0,1\}--\([a-z0-9-]*\).*/\2/p' out)
-    [ -n "$flags" ] || fail "no flags"
+    head_of <out >flags
+    grep -q -e '^--help$' flags || fail "$command --help does not list --help"
+    cat flags >>all
+    cp out short
     run "$command" -h
-    expect_code 0
+    cmp -s out short || fail "-h and --help differ"
     run help "$command"
     expect_code 0
     expect_no_err
     expect_out_has "^usage: ocelli $command "
-    for flag in $flags; do
-        expect_out_has "^  .*--$flag( |\$)"
-        escaped=$(echo "$flag" | sed 's/-/\\\\-/g')
-        grep -Eq "^\\.It .*Fl .?-?.*$flag" page || grep -q "Fl .*-$flag" page ||
-            fail "the page lacks --$flag ($escaped)"
-        sed -n "/^    $command)\$/,/;;/p" completions.bash | grep -q -e "--$flag " ||
-            fail "bash completion of $command lacks --$flag"
-        sed -n "/^    $command)\$/,/;;/p" completions.zsh | grep -q -e "--$flag[}\\[]" ||
-            fail "zsh completion of $command lacks --$flag"
-        grep -Eq "__fish_seen_subcommand_from.* $command[ '].*-l $flag( |\$)" completions.fish ||
-            fail "fish completion of $command lacks --$flag"
-    done
+    head_of <out | cmp -s - flags || fail "the whole help has other flags"
+    [ "$(wc -l <out)" -ge "$(wc -l <short)" ] || fail "the whole help says less"
+    sed -n "/^    $command)\$/,/;;/p" completions.bash | flags_in | cmp -s - flags ||
+        fail "bash completes other flags of $command"
+    sed -n "/^    $command)\$/,/;;/p" completions.zsh | sed "s/\\[.*//" | flags_in | cmp -s - flags ||
+        fail "zsh completes other flags of $command"
+    sed -n "s/^complete .*_from[^']* $command[ '].* -l \\([a-z0-9-]*\\) .*/--\\1/p" completions.fish |
+        sort -u | cmp -s - flags || fail "fish completes other flags of $command"
     grep -q "^\\.It Nm Cm $command" page || fail "the page lacks $command"
     grep -q "^\\.Cm $command\$" page || fail "the page's synopsis lacks $command"
     grep -q -e "-a $command -d" completions.fish || fail "fish lacks $command"
     grep -q "^        '$command:" completions.zsh || fail "zsh lacks $command"
 done
+sort -u all | cmp -s - in_page || fail "the page has other flags than the commands together"
+[ "$(wc -l <in_page)" -ge 39 ] || fail "flags are missing: $(wc -l <in_page)"
 
 # A flag is where its command is, and nowhere else.
 run ask --help

@@ -19,23 +19,25 @@ end_with() {
     code=$?
 }
 
+# A signal that comes before the program has begun is lost, so each test waits for the first output.
 # While it waits for a picture on stdin.
 mkfifo pipe
 for signal in INT TERM HUP; do
+    rm -f out
     ran="caption - ended by $signal"
-    "$OCELLI" caption - -m "$MODEL" <pipe >out 2>err &
+    "$OCELLI" caption "$PICTURES/picture01.png" - -m "$MODEL" -q <pipe >out 2>err &
     pid=$!
-    exec 3>pipe # both ends are open now, so the program has begun to read or is about to
-    printf 'x' >&3
-    wait_for '[ ! -s out ]'
-    sleep 0.3
+    exec 3>pipe
+    wait_for '[ -s out ]'
     end_with $signal
     exec 3>&-
     expect_code 130
-    expect_no_out
+    [ "$(wc -l <out)" -eq 1 ] || fail "the answer before the signal is not whole"
+    expect_no_err
 done
 
 # Between two messages of a conversation.
+rm -f out
 ran="chat ended by INT"
 "$OCELLI" chat -m "$MODEL" -q <pipe >out 2>err &
 pid=$!
@@ -47,18 +49,37 @@ exec 3>&-
 expect_code 130
 [ "$(wc -l <out)" -eq 1 ] || fail "the answer before the signal is not whole"
 
-# In the middle of an answer. The tiny random model does not end by itself.
-tiny=$DATA/golden/qwen3vl/models/t1_f32
+# In the middle of work: pictures enough for minutes, ended after the first answer.
+many=''
+for i in 1 2 3 4 5 6 7; do many="$many$many $PICTURES/picture01.png $PICTURES/picture02.png"; done
 for signal in INT TERM; do
-    ran="ask ended by $signal"
-    "$OCELLI" ask "Go on." -m "$tiny" -n 100000 --no-repetition-stop --threads 1 -q >out 2>err &
-    pid=$!
-    wait_for '[ -s out ] || ! kill -0 $pid 2>/dev/null'
-    end_with $signal
-    expect_code 130
-    expect_no_err
-    [ -s out ] || fail "nothing had been said"
-    [ "$(tail -c 1 out)" = "" ] || fail "the last line of stdout is not whole"
-    python=$(command -v python3) && { "$python" -c 'open("out", encoding="utf-8").read()' || fail "not UTF-8"; }
+    for format in "" --json; do
+        rm -f out
+        ran="caption of many pictures $format ended by $signal"
+        # shellcheck disable=SC2086 # words are meant
+        "$OCELLI" caption $many $many -m "$MODEL" -q $format >out 2>err &
+        pid=$!
+        wait_for '[ -s out ]'
+        end_with $signal
+        expect_code 130
+        expect_no_err
+        [ "$(tail -c 1 out)" = "" ] || fail "the last line of stdout is not whole"
+        [ -z "$format" ] || expect_json 'len(o) >= 1'
+    done
 done
+
+# eval that is ended has no result. The recorded answer is wrong, so that --verbose shows each item.
+mkdir items
+cp "$PICTURES/picture01.png" items/a.png
+awk 'BEGIN { printf "["; for (i = 0; i < 500; i++) printf "%s{\"id\": \"a%d\", \"question\": \"Describe it.\",\
+    \"expected\": \"x\", \"model_answer\": \"x\", \"media\": [{\"type\": \"image\", \"path\": \"a.png\"}]}",
+    i ? "," : "", i; printf "]" }' >items/items.json
+rm -f err
+ran="eval ended by INT"
+"$OCELLI" eval items -m "$MODEL" -v >out 2>err &
+pid=$!
+wait_for 'grep -q recorded err 2>/dev/null'
+end_with INT
+expect_code 130
+expect_no_out
 exit 0

@@ -6,6 +6,7 @@
 #include "tests/golden/golden_media.h"
 #include "tests/golden/golden_public.h"
 #include "tests/golden/golden_sections.h"
+#include "tests/golden/golden_trace.h"
 
 #include "fusion/fuse.h"
 #include "runtime/base/memory.h"
@@ -100,55 +101,17 @@ static double decoder_tolerance(const running *c, double exact, double jpeg)
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-/* Rows of the tower by name, group after group. */
-typedef struct traces {
-    struct trace {
-        char name[48];
-        float *rows;
-        size_t count;
-    } list[600];
-    size_t count;
-    bool failed;
-} traces;
-
-static void keep_trace(void *user, const char *name, const float *rows, size_t count, size_t width)
-{
-    traces *all = user;
-    size_t i = 0;
-    while (i < all->count && strcmp(all->list[i].name, name) != 0) {
-        i++;
-    }
-    if (i == sizeof all->list / sizeof all->list[0]) {
-        all->failed = true;
-        return;
-    }
-    struct trace *trace = &all->list[i];
-    if (i == all->count) {
-        snprintf(trace->name, sizeof trace->name, "%s", name);
-        all->count++;
-    }
-    float *grown = oc_grow(trace->rows, trace->count, trace->count + count * width, sizeof *grown);
-    if (grown == NULL) {
-        all->failed = true;
-        return;
-    }
-    memcpy(grown + trace->count, rows, count * width * sizeof *grown);
-    trace->rows = grown;
-    trace->count += count * width;
-}
-
-static void compare_traces(const running *c, traces *all, double tolerance)
+static void compare_traces(const running *c, golden_traces *all, double tolerance)
 {
     for (size_t i = 0; i < all->count; i++) {
         char array[64];
         snprintf(array, sizeof array, "trace_%s", all->list[i].name);
         compare(c, array, all->list[i].rows, all->list[i].count, tolerance);
-        oc_free(all->list[i].rows);
     }
     if (all->failed) {
         report_wrong(c->r, "trace", "more stages or memory than expected");
     }
-    *all = (traces){0};
+    golden_traces_close(all);
 }
 
 /* ---- media ----------------------------------------------------------------------------------- */
@@ -219,8 +182,8 @@ static void compare_vision(const running *c)
 
 static ocelli_status encode_media(running *c, const npy *const recorded[2], ocelli_error *err)
 {
-    traces all = {0};
-    const oc_trace trace = {.fn = keep_trace, .user = &all};
+    golden_traces all = {0};
+    const oc_trace trace = {.fn = golden_traces_keep, .user = &all};
     ocelli_status status = golden_media_encode(&c->media, c->model, recorded, &trace, err);
     compare_traces(c, &all, vision_tolerance(c, TOLERANCE_VISION));
     if (status == OCELLI_OK) {
@@ -310,8 +273,8 @@ static ocelli_status forward(const running *c, const oc_row *rows, size_t count,
 static ocelli_status prefill(running *c, oc_kv_cache *cache, float *logits, ocelli_error *err)
 {
     size_t n = c->fused.count, hidden = c->model->config.decoder.hidden;
-    traces all = {0};
-    const oc_decoder_trace trace = {.fn = keep_trace, .user = &all};
+    golden_traces all = {0};
+    const oc_decoder_trace trace = {.fn = golden_traces_keep, .user = &all};
     oc_row *rows = oc_alloc(n, sizeof *rows);
     float *inputs = oc_alloc(n * hidden, sizeof *inputs);
     ocelli_status status = OCELLI_OK;
@@ -505,6 +468,32 @@ static ocelli_status run_stages(running *c, const char *directory, ocelli_error 
     return c->media.jpeg ? run_from_recorded_pixels(c, err) : OCELLI_OK;
 }
 
+/* A recorded stage that nobody compared would pass by being forgotten. */
+static void find_forgotten(const running *c)
+{
+    golden_names names = {0};
+    if (golden_list(&names, c->folder, NULL) != OCELLI_OK) {
+        return;
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        char *name = names.names[i];
+        size_t length = strlen(name);
+        if (length < 5 || strcmp(name + length - 4, ".npy") != 0) {
+            continue;
+        }
+        name[length - 4] = '\0';
+        if (report_knows(c->r, name)) {
+            continue;
+        }
+        if (strncmp(name, "trace_", 6) == 0) {
+            report_wrong(c->r, name, "recorded, but no stage of ours has this name");
+        } else {
+            report_note(c->r, "%s is recorded, but not a kind that is known", name);
+        }
+    }
+    golden_names_close(&names);
+}
+
 static void run_case(running *c, const char *directory)
 {
     ocelli_error err = {0};
@@ -516,6 +505,7 @@ static void run_case(running *c, const char *directory)
     if (run_stages(c, directory, &err) != OCELLI_OK) {
         report_wrong(c->r, "run", "%s", err.message);
     }
+    find_forgotten(c);
     report_end(c->r);
     oc_fused_close(&c->fused);
     oc_chat_items_close(&c->items);

@@ -125,6 +125,26 @@ void report_bytes(report *r, const char *name, const void *got, size_t got_count
     }
 }
 
+bool report_knows(const report *r, const char *array)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (strcmp(r->arrays[i].name, array) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void report_note(const report *r, const char *format, ...)
+{
+    va_list arguments;
+    printf("NOTE  %s: ", r->name);
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+}
+
 static bool array_passes(const report_array *array)
 {
     return array->wrong[0] == '\0' && array->not_finite == 0 && array->most <= array->tolerance;

@@ -54,6 +54,10 @@ void report_bytes(report *r, const char *array, const void *got, size_t got_coun
 /* A failure that is no difference of numbers. */
 void report_wrong(report *r, const char *array, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* True if the open case was told of an array of that name. */
+bool report_knows(const report *r, const char *array);
+/* A remark about the open case; it neither passes nor fails for it. */
+void report_note(const report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void report_end(report *r);
 /* Ends the open case as skipped. */
 void report_skip(report *r, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -43,6 +43,12 @@ sed -i 's/"input_ids": \[/"input_ids": [ 7,/' "$scratch/g/cases/$case/case.json"
 expect 1 '!! input_ids' "one id more"
 
 fresh
+cp "$scratch/g/cases/$case/logits_last.npy" "$scratch/g/cases/$case/trace_layer_99.npy"
+cp "$scratch/g/cases/$case/logits_last.npy" "$scratch/g/cases/$case/aura.npy"
+expect 1 '!! trace_layer_99' "a stage that nobody computes"
+grep -q 'NOTE .*aura' "$scratch/out" || { echo "an array of an unknown kind"; bad=1; }
+
+fresh
 : > "$scratch/g/cases/$case/logits_last.npy"
 expect 1 'not a .npy file' "an empty array file"
 

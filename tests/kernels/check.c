@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, GUARD_BYTE = 0xa5, ROUNDS = 60, MOST_REPORTS = 20 };
+enum { GUARD = 64, GUARD_BYTE = 0xa5, ROUNDS = 400, MOST_REPORTS = 20 };
 
 uint64_t check_random(checker *c)
 {

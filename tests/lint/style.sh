@@ -49,8 +49,10 @@ rule_length() {
 call='(^|[^A-Za-z0-9_>.])'
 rule_banned() {
     code $everything |
-        grep -E "$call(sprintf|vsprintf|strcpy|strcat|stpcpy|atoi|atol|atof|alloca|system|popen|gets|strtok|tmpnam|mktemp)[ ]*\(" |
+        grep -E "$call(sprintf|vsprintf|strcpy|strcat|stpcpy|atoi|atol|atof|alloca|gets|strtok|tmpnam|mktemp)[ ]*\(" |
         sed 's/$/   <- banned function/' | breach
+    code $library tools samples | grep -E "$call(system|popen)[ ]*\(" |
+        sed 's/$/   <- runs a shell/' | breach
     code $library |
         grep -E "$call(printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|quick_exit|abort|assert|getenv|setlocale|signal|fork)[ ]*\(" |
         grep -vE '^runtime/kernels/dispatch\.c:[0-9]+:.*getenv' |
