@@ -259,6 +259,20 @@ static ocelli_status copy_files(job *j, ocelli_error *err)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
+static ocelli_status take_nothing(void *user, const char *name, oc_format format, size_t rows,
+                                  size_t cols, const void *data, size_t bytes, ocelli_error *err)
+{
+    (void)user;
+    (void)name;
+    (void)format;
+    (void)rows;
+    (void)cols;
+    (void)data;
+    (void)bytes;
+    (void)err;
+    return OCELLI_OK;
+}
+
 /* Everything that can be wrong with the checkpoint is found before anything is written. */
 static ocelli_status check_source(job *j, ocelli_error *err)
 {
@@ -278,7 +292,7 @@ static ocelli_status check_source(job *j, ocelli_error *err)
     OC_TRY(oc_bpe_open(&bpe, j->checkpoint, j->config.decoder.vocab, err));
     oc_bpe_close(bpe);
     oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
-    oc_loader_sink nothing = {.user = NULL, .put = NULL, .announce_only = true};
+    oc_loader_sink nothing = {.put = take_nothing, .announce_only = true};
     OC_TRY(oc_loader_open(
         &loader,
         &(oc_loader_options){.weights = j->weights, .compute = compute, .format = OC_FORMAT_F32},

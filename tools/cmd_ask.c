@@ -5,7 +5,7 @@
 #include "tools/dry_run.h"
 #include "tools/flags.h"
 #include "tools/inputs.h"
-#include "tools/media.h"
+#include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/session_run.h"

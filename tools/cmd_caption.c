@@ -2,7 +2,7 @@
 #include "tools/commands.h"
 #include "tools/dry_run.h"
 #include "tools/inputs.h"
-#include "tools/media.h"
+#include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/session_run.h"
 #include "tools/text_bytes.h"

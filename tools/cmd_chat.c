@@ -9,7 +9,7 @@
 #include "tools/flags.h"
 #include "tools/inputs.h"
 #include "tools/interrupt.h"
-#include "tools/media.h"
+#include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/session_run.h"

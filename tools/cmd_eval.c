@@ -2,7 +2,7 @@
 #include "tools/commands.h"
 #include "tools/eval_items.h"
 #include "tools/frames_folder.h"
-#include "tools/media.h"
+#include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/report.h"

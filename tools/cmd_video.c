@@ -1,7 +1,7 @@
 /* cmd_video.c - ocelli video: a question about a clip given as a folder of frames. */
 #include "tools/commands.h"
 #include "tools/dry_run.h"
-#include "tools/media.h"
+#include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/session_run.h"

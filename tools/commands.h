@@ -5,7 +5,7 @@
 #ifndef OCELLI_TOOLS_COMMANDS_H
 #define OCELLI_TOOLS_COMMANDS_H
 
-#include "tools/options.h"
+#include "tools/cli_options.h"
 
 /* Bits, so that a flag can name the commands that take it. */
 typedef enum command_id {

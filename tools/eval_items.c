@@ -3,7 +3,7 @@
 
 #include "tools/eval_items.h"
 #include "tools/frames_folder.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 

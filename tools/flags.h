@@ -7,7 +7,7 @@
 #define OCELLI_TOOLS_FLAGS_H
 
 #include "tools/commands.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 
 typedef enum flag_kind {
     KIND_SWITCH, /* bool, takes no value */

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/frames_folder.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 

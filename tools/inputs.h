@@ -2,7 +2,7 @@
 #ifndef OCELLI_TOOLS_INPUTS_H
 #define OCELLI_TOOLS_INPUTS_H
 
-#include "tools/options.h"
+#include "tools/cli_options.h"
 
 #include <ocelli.h>
 

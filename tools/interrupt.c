@@ -2,7 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/interrupt.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 
 #include <signal.h>
 #include <stddef.h>

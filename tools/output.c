@@ -1,6 +1,6 @@
 /* output.c - see output.h. */
 #include "tools/output.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 

@@ -3,7 +3,7 @@
 
 #include "tools/report.h"
 #include "tools/interrupt.h"
-#include "tools/options.h"
+#include "tools/cli_options.h"
 #include "tools/text_bytes.h"
 
 #include <stdarg.h>

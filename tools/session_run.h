@@ -5,7 +5,7 @@
 #ifndef OCELLI_TOOLS_SESSION_RUN_H
 #define OCELLI_TOOLS_SESSION_RUN_H
 
-#include "tools/options.h"
+#include "tools/cli_options.h"
 
 #include <cjson/cJSON.h>
 #include <ocelli.h>

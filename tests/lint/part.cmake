@@ -1,5 +1,6 @@
 # Lints: the rules of the house as tests. Those that need a program run where there is one.
 set(lint ${CMAKE_CURRENT_LIST_DIR})
+add_test(NAME lint_selftest COMMAND ${lint}/selftest.sh)
 add_test(NAME lint_layers COMMAND ${lint}/layers.sh ${PROJECT_SOURCE_DIR})
 foreach(rule length banned guards family unfinished names paths)
   add_test(NAME lint_${rule} COMMAND ${lint}/style.sh ${PROJECT_SOURCE_DIR} ${rule})

@@ -1,11 +1,11 @@
-/* options.h - what the command line asked for, as one struct.
+/* cli_options.h - what the command line asked for, as one struct.
  *
  * Every field is filled by one row of the flag table (flag_table.c), from the row's default text
  * first and from the command line after that, so that what --help says and what happens cannot
  * differ. Nothing here is owned: strings point into argv or into the table.
  */
-#ifndef OCELLI_TOOLS_OPTIONS_H
-#define OCELLI_TOOLS_OPTIONS_H
+#ifndef OCELLI_TOOLS_CLI_OPTIONS_H
+#define OCELLI_TOOLS_CLI_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
-/* media.h - from a path to a visual that can be asked about: pictures and clips. */
-#ifndef OCELLI_TOOLS_MEDIA_H
-#define OCELLI_TOOLS_MEDIA_H
+/* medium.h - from a path to a visual that can be asked about: pictures and clips. */
+#ifndef OCELLI_TOOLS_MEDIUM_H
+#define OCELLI_TOOLS_MEDIUM_H
 
 #include "tools/session_run.h"
 
