@@ -363,10 +363,11 @@ typedef struct ocelli_generate_options {
     int stop_repetition;         /* nonzero: end an answer that repeats itself without end */
     ocelli_progress_fn progress; /* told during prefill, in tokens; may cancel */
     void *progress_user;
+    int ignore_stop; /* nonzero: the model's stop tokens do not end the answer (measurements) */
 } ocelli_generate_options;
 #define OCELLI_GENERATE_OPTIONS_INIT                                                               \
     {                                                                                              \
-        sizeof(ocelli_generate_options), 512, 0.0f, 0, 1.0f, 0.0f, 1.0f, 0.0f, 0, 1, NULL, NULL    \
+        sizeof(ocelli_generate_options), 512, 0.0f, 0, 1.0f, 0.0f, 1.0f, 0.0f, 0, 1, NULL, NULL, 0 \
     }
 
 typedef enum ocelli_stop {
@@ -392,6 +393,13 @@ typedef struct ocelli_result {
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_generate(
     ocelli_session *session, const ocelli_generate_options *options, ocelli_piece_fn on_piece,
     void *user, ocelli_result *result, ocelli_error *err);
+/* Answers count different sessions of one model, decoding them together: each step reads the weights once
+ * for all, and every answer has the bits it would have alone. options are shared; on_piece (may be NULL)
+ * is told users[i] (users may be NULL) with the pieces of session i; results [count] or NULL, each with
+ * its struct_size set. Fails as a whole, before anything is computed, if a prompt does not fit. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_generate_together(
+    ocelli_session *const *sessions, size_t count, const ocelli_generate_options *options,
+    ocelli_piece_fn on_piece, void *const *users, ocelli_result *results, ocelli_error *err);
 /* The last answer, whole, NUL-ended; valid until the next call on the session. "" if none. */
 OCELLI_API const char *ocelli_session_answer(const ocelli_session *session);
 

@@ -19,4 +19,9 @@ struct ocelli_session {
     oc_buffer answer;
 };
 
+/* Fuses the messages; *reused: leading tokens that the cache holds. At least the last token is run
+ * again, since its logits are wanted. */
+ocelli_status oc_session_fuse(oc_fused *fused, size_t *reused, const ocelli_session *session,
+                              ocelli_error *err);
+
 #endif

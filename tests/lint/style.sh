@@ -8,7 +8,6 @@ shift
 cd "$root" || exit 2
 [ $# -gt 0 ] || set -- length banned guards family unfinished names paths
 
-bad=0
 library="vision text fusion runtime"
 everything="$library tools samples tests"
 
@@ -23,14 +22,6 @@ code() {
     files "$@" | xargs -r awk -v keep_strings="${KEEP:-0}" -f "$here/code.awk"
 }
 
-breach() { # reads breaches, prints them, remembers
-    found=$(cat)
-    if [ -n "$found" ]; then
-        printf '%s\n' "$found"
-        bad=1
-    fi
-}
-
 # Over 600 lines is worth a thought, over 1000 is too long. Generated tables say so at their top.
 rule_length() {
     for file in $(files $everything | xargs -r awk '
@@ -39,7 +30,6 @@ rule_length() {
         lines=$(wc -l < "$file")
         if [ "$lines" -gt 1000 ]; then
             echo "$file: $lines lines, more than 1000"
-            bad=1
         else
             echo "note: $file: $lines lines: one job?" >&2
         fi
@@ -50,13 +40,13 @@ call='(^|[^A-Za-z0-9_>.])'
 rule_banned() {
     code $everything |
         grep -E "$call(sprintf|vsprintf|strcpy|strcat|stpcpy|atoi|atol|atof|alloca|gets|strtok|tmpnam|mktemp)[ ]*\(" |
-        sed 's/$/   <- banned function/' | breach
+        sed 's/$/   <- banned function/'
     code $library tools samples | grep -E "$call(system|popen)[ ]*\(" |
-        sed 's/$/   <- runs a shell/' | breach
+        sed 's/$/   <- runs a shell/'
     code $library |
         grep -E "$call(printf|vprintf|fprintf|vfprintf|puts|fputs|putchar|perror|exit|_exit|quick_exit|abort|assert|getenv|setlocale|signal|fork)[ ]*\(" |
         grep -vE '^runtime/kernels/dispatch\.c:[0-9]+:.*getenv' |
-        sed 's/$/   <- not in library code/' | breach
+        sed 's/$/   <- not in library code/'
 }
 
 # OC_<PATH>_H, where runtime/base/x.h is OC_BASE_X_H and runtime/x.h is OC_X_H.
@@ -76,39 +66,45 @@ rule_guards() {
         FNR == 1 { finish(); file = FILENAME; first = second = "" }
         first == "" && $1 == "#ifndef" { first = $2 }
         second == "" && $1 == "#define" { second = $2 }
-        END { finish() }' | breach
+        END { finish() }'
 }
 
 # Names of families stand in one table, in the chat template and in the towers' own files.
 rule_family() {
     KEEP=1 code $library | grep -i 'qwen' | grep -vE '^[^:]*:[0-9]+:[ ]*#[ ]*include' |
         grep -vE '^(runtime/family\.c|text/chat_qwen\.c|text/chat_template\.c|text/(decoder|bpe)[a-z_]*\.[ch]|vision/vit[a-z_]*\.[ch]):' |
-        sed 's/$/   <- a family by name/' | breach
+        sed 's/$/   <- a family by name/'
 }
 
 rule_unfinished() {
     words='TO''DO|FIX''ME|XX''X'
     grep -rnwE "$words" $(for f in $everything; do [ -d "$f" ] && echo "$f"; done) \
-        --include='*.[ch]' --include='*.sh' --include='*.cmake' --include='*.txt' 2>/dev/null | breach
+        --include='*.[ch]' --include='*.sh' --include='*.cmake' --include='*.txt' 2>/dev/null
 }
 
 # Two files of one name are two places to look.
 rule_names() {
     files $everything | sed 's|.*/||' | LC_ALL=C sort | uniq -d |
-        sed 's/$/: more than one file of this name/' | breach
+        sed 's/$/: more than one file of this name/'
 }
 
 # Places of one machine have no business in the tree.
 rule_paths() {
     pattern='[.][.]/sha''red|/wor''k/'
     if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
-        git grep -nIE "$pattern" -- . | cut -c1-200 | breach
+        git grep -nIE "$pattern" -- . | cut -c1-200
     else
-        grep -rnIE "$pattern" --exclude-dir='build*' . | cut -c1-200 | breach
+        grep -rnIE "$pattern" --exclude-dir='build*' . | cut -c1-200
     fi
 }
 
+# Every rule prints its breaches, and nothing else, to stdout.
+bad=0
 for rule in "$@"; do
-    "rule_$rule"
+    found=$("rule_$rule")
+    if [ -n "$found" ]; then
+        printf '%s\n' "$found"
+        bad=1
+    fi
 done
 exit $bad

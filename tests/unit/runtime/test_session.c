@@ -243,6 +243,64 @@ Test(session, a_plan_is_not_an_encoded_picture)
     ocelli_model_close(model);
 }
 
+static int collect(void *user, const char *text, size_t length)
+{
+    return oc_buffer_append(user, text, length, NULL) == OCELLI_OK ? 0 : 1;
+}
+
+Test(session, answers_made_together_are_those_made_alone)
+{
+    enum { COUNT = 5 };
+    ocelli_error err;
+    ocelli_model *model = open_model(OCELLI_SAMPLES "/model", OCELLI_QUANT_Q4);
+    const char *const pictures[COUNT] = {"picture01.png", "picture02.png", NULL, "picture04.png",
+                                         "picture05.png"};
+    const char *const questions[COUNT] = {"Write a detailed description.", "Describe it.",
+                                          "See you later!", "Tell me more about the picture.",
+                                          "What can you see in the picture?"};
+    ocelli_session *sessions[COUNT];
+    oc_buffer alone[COUNT] = {{0}}, told[COUNT] = {{0}};
+    void *users[COUNT];
+    ocelli_result results[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        ocelli_visual *visual = NULL;
+        char path[512];
+        if (pictures[i] != NULL) {
+            snprintf(path, sizeof path, OCELLI_SAMPLES "/pictures/%s", pictures[i]);
+            visual = see(model, path);
+        }
+        sessions[i] = open_session(model, 0);
+        say(sessions[i], visual, questions[i]);
+        run(sessions[i], 30);
+        collect(&alone[i], ocelli_session_answer(sessions[i]),
+                strlen(ocelli_session_answer(sessions[i])));
+        ocelli_session_reset(sessions[i]);
+        say(sessions[i], visual, questions[i]);
+        ocelli_visual_free(visual);
+        users[i] = &told[i];
+        results[i].struct_size = sizeof results[i];
+    }
+    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
+    options.max_tokens = 30;
+    cr_assert_eq(ocelli_generate_together(sessions, COUNT, &options, collect, users, results, &err),
+                 OCELLI_OK, "%s", err.message);
+    for (size_t i = 0; i < COUNT; i++) {
+        cr_assert_gt(alone[i].length, 0);
+        cr_assert_str_eq(told[i].data, alone[i].data);
+        cr_assert_str_eq(ocelli_session_answer(sessions[i]), alone[i].data);
+        cr_assert_gt(results[i].new_tokens, 0);
+        oc_buffer_close(&alone[i]);
+        oc_buffer_close(&told[i]);
+    }
+    ocelli_session *twice[2] = {sessions[0], sessions[0]};
+    cr_assert_eq(ocelli_generate_together(twice, 2, NULL, NULL, NULL, NULL, &err),
+                 OCELLI_E_ARGUMENT);
+    for (size_t i = 0; i < COUNT; i++) {
+        ocelli_session_close(sessions[i]);
+    }
+    ocelli_model_close(model);
+}
+
 Test(repetition, only_long_repeats_count)
 {
     int32_t ids[400];
