@@ -403,6 +403,25 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_generate_together(
 /* The last answer, whole, NUL-ended; valid until the next call on the session. "" if none. */
 OCELLI_API const char *ocelli_session_answer(const ocelli_session *session);
 
+/* ---- the machine --------------------------------------------------------------------------- */
+
+/* What the machine reaches at most, with so many threads: measured by loops that only read memory
+ * or only multiply and add in registers. A multiply-add is two operations. */
+typedef struct ocelli_machine {
+    size_t struct_size;
+    const char *cpu_tier; /* whose instructions were used: "avx512" */
+    int threads;
+    double read_bytes_per_second; /* of memory, in large pages */
+    double f32_operations_per_second;
+    double bf16_operations_per_second; /* 0: no such instruction */
+    double int8_operations_per_second; /* 0: no such instruction */
+} ocelli_machine;
+/* Takes about a second, and 512 MiB meanwhile. threads and cpu as in ocelli_model_options. Set
+ * out->struct_size first. OCELLI_E_ARGUMENT (unknown cpu), _MEMORY. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_machine_measure(int threads, const char *cpu,
+                                                             ocelli_machine *out,
+                                                             ocelli_error *err);
+
 /* ---- in one call --------------------------------------------------------------------------- */
 
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_ask_file(ocelli_model *model, const char *image_path,

@@ -67,6 +67,22 @@ static void run_expert(const oc_expert *expert, const oc_compute *compute, oc_ar
     oc_arena_release(arena, mark);
 }
 
+/* probability [rows, experts], before the softmax. Row by row: a float32 product of many rows may go to
+ * a library that sums in another order, and a row must choose its experts whatever stands beside it. */
+static void route(const oc_decoder_layer *layer, const oc_compute *compute, oc_arena *arena,
+                  float *probability, const float *y, size_t rows, size_t hidden)
+{
+    size_t mark = oc_arena_mark(arena);
+    for (size_t r = 0; r < rows; r++) {
+        oc_activations activations;
+        oc_activations_prepare(&activations, compute, arena, layer->router.format,
+                               arena->dry ? NULL : y + r * hidden, 1, hidden, hidden);
+        multiply(compute, arena, &layer->router, &activations,
+                 arena->dry ? NULL : probability + r * layer->router.rows);
+        oc_arena_release(arena, mark);
+    }
+}
+
 void oc_moe_add(const oc_decoder_config *config, const oc_decoder_layer *layer,
                 const oc_compute *compute, oc_arena *arena, float *x, const float *y, size_t rows)
 {
@@ -81,12 +97,7 @@ void oc_moe_add(const oc_decoder_config *config, const oc_decoder_layer *layer,
     float *gate = oc_arena_take(arena, rows * wide, sizeof *gate);
     float *up = oc_arena_take(arena, rows * wide, sizeof *up);
     float *z = oc_arena_take(arena, rows * hidden, sizeof *z);
-    oc_activations activations;
-    size_t inner = oc_arena_mark(arena);
-    oc_activations_prepare(&activations, compute, arena, layer->router.format, y, rows, hidden,
-                           hidden);
-    multiply(compute, arena, &layer->router, &activations, probability);
-    oc_arena_release(arena, inner);
+    route(layer, compute, arena, probability, y, rows, hidden);
     if (arena->dry || arena->overflow) {
         run_expert(&layer->experts[0], compute, arena, gathered, rows, gate, up, z);
         oc_arena_release(arena, mark);

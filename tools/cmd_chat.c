@@ -9,13 +9,13 @@
 #include "tools/flags.h"
 #include "tools/inputs.h"
 #include "tools/interrupt.h"
+#include "tools/line_reader.h"
 #include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/report.h"
 #include "tools/session_run.h"
 #include "tools/text_bytes.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,9 +213,6 @@ static int run_slash(chat *c, char *line)
 static int run_line(chat *c, char *line, size_t length)
 {
     size_t bad = 0;
-    if (length > 0 && line[length - 1] == '\n') {
-        line[--length] = '\0';
-    }
     if (length > 0 && line[length - 1] == '\r') {
         line[--length] = '\0';
     }
@@ -239,51 +236,43 @@ static int run_line(chat *c, char *line, size_t length)
 
 /* Returns EXIT_DONE at the end of the input, EXIT_INTERRUPTED, or EXIT_FAILED if nothing more can
  * be said. */
-static int talk(chat *c)
+static int talk(chat *c, line_reader *reader)
 {
-    char *line = NULL;
-    size_t room = 0;
-    int code = EXIT_DONE;
     bool prompt = c->by_hand && isatty(STDERR_FILENO) && !report_is_quiet();
     while (!c->over) {
+        char *line = NULL;
+        size_t length = 0;
         if (prompt) {
             fputs("> ", stderr);
             fflush(stderr);
         }
-        errno = 0;
-        ssize_t length = getline(&line, &room, stdin);
-        if (interrupt_pending()) {
-            code = EXIT_INTERRUPTED;
-            break;
-        }
-        if (length < 0) {
-            if (ferror(stdin)) {
-                report_error("cannot read stdin: %s", strerror(errno));
-                code = EXIT_FAILED;
+        line_result result = line_reader_next(reader, &line, &length);
+        if (result != LINE_READ) {
+            if (prompt && result != LINE_FAILED) {
+                fputc('\n', stderr);
             }
-            break;
+            return result == LINE_END           ? EXIT_DONE
+                   : result == LINE_INTERRUPTED ? EXIT_INTERRUPTED
+                                                : EXIT_FAILED;
         }
-        int line_code = run_line(c, line, (size_t)length);
-        if (line_code == EXIT_INTERRUPTED) {
+        if (run_line(c, line, length) == EXIT_INTERRUPTED) {
             if (!c->by_hand || interrupt_is_final()) {
-                code = EXIT_INTERRUPTED;
-                break;
+                return EXIT_INTERRUPTED;
             }
             interrupt_clear();
             report_note("stopped");
         }
         if (output_failed()) {
-            code = EXIT_FAILED;
-            break;
+            return EXIT_FAILED;
         }
     }
-    free(line);
-    return code;
+    return EXIT_DONE;
 }
 
 int cmd_chat(const cli_options *options)
 {
     chat c;
+    line_reader reader = {0};
     memset(&c, 0, sizeof c);
     for (size_t i = 0; i < options->operand_count; i++) {
         if (strcmp(options->operands[i], "-") == 0) {
@@ -306,8 +295,9 @@ int cmd_chat(const cli_options *options)
             interrupt_patience(0); /* Ctrl-C ends an answer, and encoding cannot be cut short */
             report_note("a message a line; /image PATH shows a picture, /help lists the rest");
         }
-        code = talk(&c);
+        code = talk(&c, &reader);
     }
+    line_reader_free(&reader);
     drop_waiting(&c);
     run_close(&c.r);
     return code;

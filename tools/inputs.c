@@ -89,17 +89,18 @@ static int read_stdin(unsigned char **out, size_t *size)
             bytes = larger;
             room = more;
         }
+        if (!interrupt_wait(STDIN_FILENO)) {
+            free(bytes);
+            return EXIT_INTERRUPTED;
+        }
         ssize_t got = read(STDIN_FILENO, bytes + used, room - used);
-        if (got < 0 && errno == EINTR && !interrupt_pending()) {
+        if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
             continue;
         }
         if (got < 0) {
-            int code = interrupt_pending() ? EXIT_INTERRUPTED : EXIT_FAILED;
-            if (code == EXIT_FAILED) {
-                report_error("cannot read stdin: %s", strerror(errno));
-            }
+            report_error("cannot read stdin: %s", strerror(errno));
             free(bytes);
-            return code;
+            return EXIT_FAILED;
         }
         if (got == 0) {
             break;

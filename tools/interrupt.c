@@ -4,6 +4,9 @@
 #include "tools/interrupt.h"
 #include "tools/cli_options.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -13,6 +16,10 @@
 static volatile sig_atomic_t caught; /* the signal, 0: none */
 static volatile sig_atomic_t patience = 1;
 static volatile sig_atomic_t line_open;
+
+/* Written to by the handler, so that a wait that begins after the signal ends too: [reading end,
+ * writing end], -1 where there is no pipe. */
+static int wake[2] = {-1, -1};
 
 static void end_now(void)
 {
@@ -35,6 +42,12 @@ static void on_signal(int number)
         end_now();
     }
     caught = number;
+    if (wake[1] >= 0) {
+        int before = errno;
+        ssize_t written = write(wake[1], "", 1);
+        (void)written; /* a full pipe wakes as well */
+        errno = before;
+    }
     if (patience > 0) {
         alarm((unsigned)patience);
     }
@@ -53,6 +66,12 @@ static void handle(int number, void (*handler)(int))
 void interrupt_setup(void)
 {
     struct sigaction before;
+    if (pipe(wake) == 0) {
+        for (int i = 0; i < 2; i++) {
+            fcntl(wake[i], F_SETFD, FD_CLOEXEC);
+            fcntl(wake[i], F_SETFL, O_NONBLOCK);
+        }
+    }
     handle(SIGINT, on_signal);
     handle(SIGTERM, on_signal);
     handle(SIGALRM, on_signal);
@@ -78,9 +97,28 @@ bool interrupt_is_final(void)
     return caught != 0 && caught != SIGINT;
 }
 
+bool interrupt_wait(int descriptor)
+{
+    struct pollfd watched[2] = {{.fd = descriptor, .events = POLLIN},
+                                {.fd = wake[0], .events = POLLIN}};
+    while (caught == 0) {
+        int ready = poll(watched, 2, -1);
+        if (ready < 0 && errno != EINTR) {
+            return caught == 0; /* let the read say what is wrong */
+        }
+        if (ready > 0 && watched[0].revents != 0 && caught == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void interrupt_clear(void)
 {
+    char bytes[16];
     alarm(0);
+    while (wake[0] >= 0 && read(wake[0], bytes, sizeof bytes) > 0) {
+    }
     caught = 0;
 }
 

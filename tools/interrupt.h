@@ -21,6 +21,10 @@ bool interrupt_is_final(void);
 /* Forgets the signal: a conversation goes on. */
 void interrupt_clear(void);
 
+/* Waits until descriptor has something to read, or has ended. False once a signal is pending, however
+ * shortly before the call it came and whichever thread it came to. */
+bool interrupt_wait(int descriptor);
+
 /* Tells that stdout is in the middle of a line, which a forced end then finishes. */
 void interrupt_line_open(bool is_open);
 

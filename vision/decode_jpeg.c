@@ -1,34 +1,45 @@
-/* decode_jpeg.c - JPEG to RGB: the markers are checked first, then stb_image decodes. */
+/* decode_jpeg.c - JPEG to RGB: markers are checked, stb_image reads the coded data, the planes are
+ * made RGB. */
 #include "vision/decode.h"
 
-#include "runtime/base/memory.h"
 #include "vision/decode_stb.h"
 #include "vision/jpeg_check.h"
 
 #include <stdio.h>
+
+/* planes is what the decoder saw; jpeg what the check saw. */
+static ocelli_status convert(ocelli_image **out, const oc_jpeg_planes *planes, const oc_jpeg *jpeg,
+                             const oc_decode_input *in, ocelli_error *err)
+{
+    if (planes->width != jpeg->width || planes->height != jpeg->height ||
+        planes->count != jpeg->components) {
+        return oc_decode_damaged(in, "JPEG", "its size is given twice and differs", err);
+    }
+    ocelli_image *image;
+    OC_TRY(oc_image_new(&image, planes->width, planes->height, err));
+    if (!oc_jpeg_planes_to_rgb(image->rgb, planes, jpeg->colour)) {
+        oc_image_free(image);
+        return oc_fail_memory(err, "picture");
+    }
+    *out = image;
+    return OCELLI_OK;
+}
 
 ocelli_status oc_decode_jpeg(ocelli_image **out, const oc_decode_input *in, ocelli_error *err)
 {
     *out = NULL;
     oc_jpeg jpeg;
     OC_TRY(oc_jpeg_check(&jpeg, in, err));
-    ocelli_image *image = oc_alloc(1, sizeof *image);
-    if (image == NULL) {
-        return oc_fail_memory(err, "picture");
-    }
+    oc_jpeg_planes planes;
     const char *reason;
-    image->rgb = oc_stb_jpeg(in->bytes, in->size, &image->width, &image->height, &reason);
-    if (image->rgb == NULL) {
-        oc_image_free(image);
+    oc_stb_jpeg *decoder = oc_stb_jpeg_open(&planes, in->bytes, in->size, &reason);
+    if (decoder == NULL) {
         char what[96];
         snprintf(what, sizeof what, "its coded data cannot be read (%s)",
                  reason != NULL ? reason : "no reason given");
         return oc_decode_damaged(in, "JPEG", what, err);
     }
-    if (image->width != jpeg.width || image->height != jpeg.height) {
-        oc_image_free(image);
-        return oc_decode_damaged(in, "JPEG", "its size is given twice and differs", err);
-    }
-    *out = image;
-    return OCELLI_OK;
+    ocelli_status status = convert(out, &planes, &jpeg, in, err);
+    oc_stb_jpeg_close(decoder);
+    return status;
 }

@@ -39,7 +39,7 @@ typedef struct walker {
     component components[4];
     unsigned quant_tables, dc_tables, ac_tables; /* bit i: table i is defined */
     int adobe_transform;                         /* -1: none said */
-    bool has_frame, ended;
+    bool has_jfif, has_frame, ended;
 } walker;
 
 static ocelli_status fail_damaged(const walker *walk, const char *what, ocelli_error *err)
@@ -178,11 +178,29 @@ static ocelli_status read_scan(walker *walk, const unsigned char *data, size_t l
     return check_scan_count(walk, err);
 }
 
-static void read_adobe(walker *walk, const unsigned char *data, size_t length)
+/* The two segments that tell how colours are meant. */
+static void read_application(walker *walk, int marker, const unsigned char *data, size_t length)
 {
-    if (length >= 12 && memcmp(data, "Adobe\0", 6) == 0) {
+    if (marker == MARKER_APP0 && length >= 14 && memcmp(data, "JFIF\0", 5) == 0) {
+        walk->has_jfif = true;
+    } else if (marker == MARKER_APP14 && length >= 12 && memcmp(data, "Adobe", 5) == 0) {
         walk->adobe_transform = data[11];
     }
+}
+
+static oc_jpeg_colour find_colour(const walker *walk)
+{
+    const component *parts = walk->components;
+    switch (walk->jpeg->components) {
+    case 1: return OC_JPEG_GREY;
+    case 4: return walk->adobe_transform > 0 ? OC_JPEG_YCCK : OC_JPEG_CMYK;
+    default: break;
+    }
+    if (walk->has_jfif || walk->adobe_transform > 0) {
+        return OC_JPEG_YCC;
+    }
+    bool named_rgb = parts[0].id == 'R' && parts[1].id == 'G' && parts[2].id == 'B';
+    return walk->adobe_transform == 0 || named_rgb ? OC_JPEG_RGB : OC_JPEG_YCC;
 }
 
 static const char *name_frame(int marker)
@@ -217,7 +235,6 @@ static ocelli_status read_segment(walker *walk, int marker, const unsigned char 
     case MARKER_DQT: return read_quant_tables(walk, data, length, err);
     case MARKER_DHT: return read_huffman_tables(walk, data, length, err);
     case MARKER_SOS: return read_scan(walk, data, length, err);
-    case MARKER_APP14: read_adobe(walk, data, length); return OCELLI_OK;
     case MARKER_DRI:
     case MARKER_DNL:
         return length == 2 ? OCELLI_OK
@@ -225,6 +242,9 @@ static ocelli_status read_segment(walker *walk, int marker, const unsigned char 
     default: break;
     }
     if ((marker >= MARKER_APP0 && marker <= MARKER_APP15) || marker == MARKER_COM) {
+        if (walk->jpeg->scans == 0) {
+            read_application(walk, marker, data, length);
+        }
         return OCELLI_OK;
     }
     return fail_damaged(walk, "a marker is not known", err);
@@ -301,10 +321,7 @@ static ocelli_status check_whole(const walker *walk, ocelli_error *err)
             return fail_damaged(walk, "a colour component has no scan", err);
         }
     }
-    if (jpeg->components == 4 && walk->adobe_transform != 0 && walk->adobe_transform != 2) {
-        return oc_decode_unsupported(walk->in, "JPEG", "with four components of unknown meaning",
-                                     err);
-    }
+    walk->jpeg->colour = find_colour(walk);
     return OCELLI_OK;
 }
 

@@ -3,6 +3,7 @@
 #define OC_VISION_JPEG_CHECK_H
 
 #include "vision/decode.h"
+#include "vision/jpeg_planes.h"
 
 #include <stdbool.h>
 
@@ -11,6 +12,7 @@ typedef struct oc_jpeg {
     int components; /* 1, 3 or 4 */
     bool progressive;
     int scans;
+    oc_jpeg_colour colour; /* by libjpeg's rules: JFIF, then Adobe, then the components' names */
 } oc_jpeg;
 
 /* Refuses what the decoder behind it does not read (12 bits, arithmetic coding, four components of

@@ -38,10 +38,10 @@ typedef struct oc_quant_product {
     size_t groups;                  /* of OC_QUANT_GROUP columns */
     const int8_t *x;                /* [groups * 16 steps][rows][4] */
     const oc_quant_group *x_groups; /* [groups][rows] */
-    const uint8_t *codes;           /* 8-bit codes [groups * 16 steps][64] of the first tile */
-    const uint16_t *scales;         /* bfloat16 [groups * scale groups in 64 columns][16] */
-    size_t codes_stride;            /* bytes to the second tile's codes */
-    size_t scales_stride;           /* elements to the second tile's scales */
+    const unsigned char *packed;    /* the first tile at its first group, the start of a block */
+    size_t packed_stride;           /* bytes to the second tile */
+    const uint8_t *codes;           /* Q4 only: the first tile's groups as unpack_q4 leaves them */
+    size_t codes_stride;            /* bytes to the second tile's */
     float *y;                       /* [rows][y_stride], 16 * tiles of each row are added to */
     size_t y_stride;
 } oc_quant_product;
@@ -78,15 +78,14 @@ typedef struct oc_kernels {
     /* y += products; integer sums inside a group of weights; then, in order of columns,
      * t = sum * scale (Q4: fused with the second half's), y = t * x scale + y. */
     void (*product_q8)(const oc_quant_product *job);
-    /* The same with Q4's scales (two groups in 64 columns) and codes already unpacked. */
     void (*product_q4)(const oc_quant_product *job);
-    /* One tile, one row, straight from packed bytes; y [16] is overwritten. Same bits as above. */
+    /* One tile (its packed bytes), one row; y [16] is overwritten. Same bits as above. */
     void (*row_q8)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales);
+                   const unsigned char *tile);
     void (*row_q4)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales);
-    /* lines of 64 bytes of nibbles into 2 * lines of 8-bit codes (value + 128). */
-    void (*unpack_q4)(uint8_t *codes, const uint8_t *packed, size_t lines);
+                   const unsigned char *tile);
+    /* `groups` blocks of 64 columns of Q4 into 8-bit codes (value + 128), [groups * 16 steps][64]. */
+    void (*unpack_q4)(uint8_t *codes, const unsigned char *packed, size_t groups);
 
     /* A block of scores [count] of one query becomes exp(scale * (score - m)), m the largest so far
      * (*max, raised by this block). *sum becomes *sum * c + the block's sum, where the returned c =

@@ -12,7 +12,7 @@
 
 enum {
     LINE = OC_QUANT_LINE,
-    STEPS = OC_QUANT_GROUP / OC_QUANT_STEP,
+    STEPS = OC_QUANT_STEPS,
     TILE = OC_QUANT_TILE,
     ROWS = 4,   /* of a panel of activations */
     HALVES = 2, /* of a tile: 8 outputs each */
@@ -31,9 +31,11 @@ static inline __m256i load_step(const int8_t *x)
     return _mm256_set1_epi32(four);
 }
 
-static inline __m256 load_scales(const uint16_t *p)
+/* 8 of a block's scales: half (0 or 1) of the tile's rows in group 0 or 1. */
+static inline __m256 load_scales(const unsigned char *block, size_t group, size_t half)
 {
-    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
+    const void *scales = block + (group * TILE + half * LANES) * sizeof(uint16_t);
+    __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)scales));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
 
@@ -143,20 +145,27 @@ static inline void add_scaled(float *y, __m256 scaled, float scale)
     _mm256_storeu_ps(y, _mm256_fmadd_ps(scaled, _mm256_set1_ps(scale), _mm256_loadu_ps(y)));
 }
 
-/* One tile, one group of columns, rows r and r + 1 (if there). */
+/* One tile, one group of columns, rows r and r + 1 (if there). block: where the scales are; group:
+ * which of them are Q8's. */
 static void add_group(const oc_quant_product *job, size_t tile, size_t g, size_t r, bool four_bits)
 {
     size_t x_step = job->rows * OC_QUANT_STEP, pair = r + 1 < job->rows ? 2 : 1;
-    const uint8_t *codes = job->codes + tile * job->codes_stride + g * STEPS * LINE;
-    const uint16_t *scales =
-        job->scales + tile * job->scales_stride + g * TILE * (four_bits ? 2 : 1);
+    const unsigned char *block = job->packed + tile * job->packed_stride;
+    const uint8_t *codes;
+    if (four_bits) {
+        block += g * OC_Q4_BLOCK_BYTES;
+        codes = job->codes + tile * job->codes_stride + g * STEPS * LINE;
+    } else {
+        block += g / 2 * OC_Q8_BLOCK_BYTES;
+        codes = block + (1 + g % 2 * STEPS) * LINE;
+    }
     const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
     const int8_t *other = x + (pair - 1) * OC_QUANT_STEP;
     const oc_quant_group *groups = job->x_groups + g * job->rows + r;
     __m256i sums[2][HALVES], first[2][HALVES];
     clear(sums);
+    clear(first);
     if (four_bits) {
-        clear(first);
         sum_steps(first, codes, x, other, x_step, STEPS / 2);
         sum_steps(sums, codes + STEPS / 2 * LINE, x + STEPS / 2 * x_step,
                   other + STEPS / 2 * x_step, x_step, STEPS / 2);
@@ -166,15 +175,12 @@ static void add_group(const oc_quant_product *job, size_t tile, size_t g, size_t
     for (size_t i = 0; i < pair; i++) {
         float *y = job->y + (r + i) * job->y_stride + tile * TILE;
         for (size_t h = 0; h < HALVES; h++) {
-            __m256 scaled;
+            __m256 scaled, sum = _mm256_cvtepi32_ps(sums[i][h]);
             if (four_bits) {
-                scaled =
-                    _mm256_mul_ps(_mm256_cvtepi32_ps(first[i][h]), load_scales(scales + h * LANES));
-                scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums[i][h]),
-                                         load_scales(scales + TILE + h * LANES), scaled);
+                scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(first[i][h]), load_scales(block, 0, h));
+                scaled = _mm256_fmadd_ps(sum, load_scales(block, 1, h), scaled);
             } else {
-                scaled =
-                    _mm256_mul_ps(_mm256_cvtepi32_ps(sums[i][h]), load_scales(scales + h * LANES));
+                scaled = _mm256_mul_ps(sum, load_scales(block, g % 2, h));
             }
             add_scaled(y + h * LANES, scaled, groups[i].scale);
         }
@@ -204,10 +210,11 @@ static void product_q4(const oc_quant_product *job)
 }
 
 static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     __m256 totals[HALVES] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (size_t g = 0; g < groups; g++) {
+        const uint8_t *codes = tile + (1 + g % 2 * STEPS) * LINE;
         __m256i sums[HALVES] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         for (size_t s = 0; s < STEPS; s++) {
             __m256i four = load_step(x + s * OC_QUANT_STEP);
@@ -217,12 +224,10 @@ static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_grou
             }
         }
         for (size_t h = 0; h < HALVES; h++) {
-            __m256 scaled =
-                _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), load_scales(scales + h * LANES));
+            __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), load_scales(tile, g % 2, h));
             totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_groups[g].scale), totals[h]);
         }
-        codes += STEPS * LINE;
-        scales += TILE;
+        tile += g % 2 * OC_Q8_BLOCK_BYTES;
         x += OC_QUANT_GROUP;
     }
     _mm256_storeu_ps(y, totals[0]);
@@ -260,37 +265,40 @@ static inline __m256i sum_half(const uint8_t *packed, const int8_t *x, __m256i t
 }
 
 static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     const __m256i table = load_table();
     __m256 totals[HALVES] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
     for (size_t g = 0; g < groups; g++) {
         for (size_t h = 0; h < HALVES; h++) {
-            const uint8_t *half = codes + h * (LINE / HALVES);
+            const uint8_t *half = tile + LINE + h * (LINE / HALVES);
             __m256i first = sum_half(half, x, table);
             __m256i second = sum_half(half + STEPS / 4 * LINE, x + OC_QUANT_GROUP / 2, table);
-            __m256 scaled =
-                _mm256_mul_ps(_mm256_cvtepi32_ps(first), load_scales(scales + h * LANES));
-            scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(second),
-                                     load_scales(scales + TILE + h * LANES), scaled);
+            __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(first), load_scales(tile, 0, h));
+            scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(second), load_scales(tile, 1, h), scaled);
             totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_groups[g].scale), totals[h]);
         }
-        codes += STEPS / 2 * LINE;
-        scales += 2 * TILE;
+        tile += OC_Q4_BLOCK_BYTES;
         x += OC_QUANT_GROUP;
     }
     _mm256_storeu_ps(y, totals[0]);
     _mm256_storeu_ps(y + LANES, totals[1]);
 }
 
-static void unpack_q4(uint8_t *codes, const uint8_t *packed, size_t lines)
+static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
 {
     const __m256i table = load_table();
-    for (size_t i = 0; i < HALVES * lines; i++) {
-        __m256i bytes = load_bytes(packed + i * (LINE / HALVES));
-        uint8_t *out = codes + i / HALVES * 2 * LINE + i % HALVES * (LINE / HALVES);
-        _mm256_storeu_si256((__m256i *)(void *)out, to_signed(low_values(bytes, table)));
-        _mm256_storeu_si256((__m256i *)(void *)(out + LINE), to_signed(high_values(bytes, table)));
+    for (size_t g = 0; g < groups; g++) {
+        for (size_t i = 0; i < HALVES * STEPS / 2; i++) {
+            __m256i bytes = load_bytes(packed + LINE + i * (LINE / HALVES));
+            uint8_t *out = codes + i / HALVES * 2 * LINE + i % HALVES * (LINE / HALVES);
+            __m256i low = to_signed(low_values(bytes, table));
+            __m256i high = to_signed(high_values(bytes, table));
+            _mm256_storeu_si256((__m256i *)(void *)out, low);
+            _mm256_storeu_si256((__m256i *)(void *)(out + LINE), high);
+        }
+        packed += OC_Q4_BLOCK_BYTES;
+        codes += STEPS * LINE;
     }
 }
 

@@ -8,11 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    LINE = OC_QUANT_LINE,
-    STEPS = OC_QUANT_GROUP / OC_QUANT_STEP, /* lines of 8-bit codes in a group of activations */
-    TILE = OC_QUANT_TILE
-};
+enum { LINE = OC_QUANT_LINE, STEPS = OC_QUANT_STEPS, TILE = OC_QUANT_TILE };
 
 static inline __m512i load_line(const uint8_t *p)
 {
@@ -27,9 +23,11 @@ static inline __m512i load_step(const int8_t *x)
     return _mm512_set1_epi32(four);
 }
 
-static inline __m512 load_scales(const uint16_t *p)
+/* 16 of a block's scales: which is 0 or 1. */
+static inline __m512 load_scales(const unsigned char *block, size_t which)
 {
-    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)p));
+    const void *scales = block + which * TILE * sizeof(uint16_t);
+    __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)scales));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
 
@@ -122,11 +120,10 @@ static inline sums16 start_sum(int32_t correction)
 #define OC_DEFINE_PRODUCTS(ROWS, TILES)                                                            \
     static void product_q8_##ROWS##_##TILES(const oc_quant_product *job)                           \
     {                                                                                              \
-        const uint8_t *codes = job->codes;                                                         \
+        const unsigned char *block = job->packed;                                                  \
         const int8_t *x = job->x;                                                                  \
         const oc_quant_group *groups = job->x_groups;                                              \
-        const uint16_t *scales = job->scales;                                                      \
-        const size_t codes_stride = job->codes_stride, y_stride = job->y_stride;                   \
+        const size_t codes_stride = job->packed_stride, y_stride = job->y_stride;                  \
         float *y = job->y;                                                                         \
         __m512 totals[ROWS][TILES];                                                                \
         for (size_t r = 0; r < ROWS; r++) {                                                        \
@@ -134,7 +131,8 @@ static inline sums16 start_sum(int32_t correction)
                 totals[r][t] = _mm512_loadu_ps(y + r * y_stride + t * TILE);                       \
             }                                                                                      \
         }                                                                                          \
-        for (size_t g = job->groups; g > 0; g--) {                                                 \
+        for (size_t g = 0; g < job->groups; g++) {                                                 \
+            const uint8_t *codes = block + (1 + g % 2 * STEPS) * LINE;                             \
             sums16 sums[ROWS][TILES];                                                              \
             for (size_t r = 0; r < ROWS; r++) {                                                    \
                 for (size_t t = 0; t < TILES; t++) {                                               \
@@ -143,16 +141,15 @@ static inline sums16 start_sum(int32_t correction)
             }                                                                                      \
             OC_SUM_STEPS(ROWS, TILES, 0, STEPS)                                                    \
             for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(scales + t * job->scales_stride);                       \
+                __m512 scale = load_scales(block + t * codes_stride, g % 2);                       \
                 for (size_t r = 0; r < ROWS; r++) {                                                \
                     totals[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(to_floats(sums[r][t]), scale),    \
                                                    _mm512_set1_ps(groups[r].scale), totals[r][t]); \
                 }                                                                                  \
             }                                                                                      \
-            codes += STEPS * LINE;                                                                 \
             x += ROWS * OC_QUANT_GROUP;                                                            \
             groups += ROWS;                                                                        \
-            scales += TILE;                                                                        \
+            block += g % 2 * OC_Q8_BLOCK_BYTES;                                                    \
         }                                                                                          \
         for (size_t r = 0; r < ROWS; r++) {                                                        \
             for (size_t t = 0; t < TILES; t++) {                                                   \
@@ -165,7 +162,7 @@ static inline sums16 start_sum(int32_t correction)
         const uint8_t *codes = job->codes;                                                         \
         const int8_t *x = job->x;                                                                  \
         const oc_quant_group *groups = job->x_groups;                                              \
-        const uint16_t *scales = job->scales;                                                      \
+        const unsigned char *block = job->packed;                                                  \
         const size_t codes_stride = job->codes_stride;                                             \
         for (size_t g = job->groups; g > 0; g--) {                                                 \
             sums16 sums[ROWS][TILES];                                                              \
@@ -177,7 +174,7 @@ static inline sums16 start_sum(int32_t correction)
             }                                                                                      \
             OC_SUM_STEPS(ROWS, TILES, 0, STEPS / 2)                                                \
             for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(scales + t * job->scales_stride);                       \
+                __m512 scale = load_scales(block + t * job->packed_stride, 0);                     \
                 for (size_t r = 0; r < ROWS; r++) {                                                \
                     scaled[r][t] = _mm512_mul_ps(to_floats(sums[r][t]), scale);                    \
                     sums[r][t] = start_sum(groups[r].half[1]);                                     \
@@ -185,7 +182,7 @@ static inline sums16 start_sum(int32_t correction)
             }                                                                                      \
             OC_SUM_STEPS(ROWS, TILES, STEPS / 2, STEPS)                                            \
             for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(scales + t * job->scales_stride + TILE);                \
+                __m512 scale = load_scales(block + t * job->packed_stride, 1);                     \
                 for (size_t r = 0; r < ROWS; r++) {                                                \
                     float *y = job->y + r * job->y_stride + t * TILE;                              \
                     __m512 sum = _mm512_fmadd_ps(to_floats(sums[r][t]), scale, scaled[r][t]);      \
@@ -197,7 +194,7 @@ static inline sums16 start_sum(int32_t correction)
             codes += STEPS * LINE;                                                                 \
             x += ROWS * OC_QUANT_GROUP;                                                            \
             groups += ROWS;                                                                        \
-            scales += 2 * TILE;                                                                    \
+            block += OC_Q4_BLOCK_BYTES;                                                            \
         }                                                                                          \
     }
 
@@ -241,10 +238,11 @@ static void product_q4(const oc_quant_product *job)
 /* ---- one row --------------------------------------------------------------------------------- */
 
 static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     __m512 total = _mm512_setzero_ps();
     for (size_t g = 0; g < groups; g++) {
+        const uint8_t *codes = tile + (1 + g % 2 * STEPS) * LINE;
         /* Four chains: the instruction takes several cycles, the sum is exact in any order. */
         __m512i sums[4] = {_mm512_set1_epi32(x_groups[g].correction), _mm512_setzero_si512(),
                            _mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -254,10 +252,9 @@ static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_grou
         }
         __m512i sum = _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]),
                                        _mm512_add_epi32(sums[2], sums[3]));
-        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), load_scales(scales));
+        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), load_scales(tile, g % 2));
         total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
-        codes += STEPS * LINE;
-        scales += TILE;
+        tile += g % 2 * OC_Q8_BLOCK_BYTES;
         x += OC_QUANT_GROUP;
     }
     _mm512_storeu_ps(y, total);
@@ -296,31 +293,34 @@ static inline __m512i sum_half(const uint8_t *packed, const int8_t *x, int32_t s
 }
 
 static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     const __m512i table = load_table();
     __m512 total = _mm512_setzero_ps();
     for (size_t g = 0; g < groups; g++) {
-        __m512i first = sum_half(codes, x, x_groups[g].half[0], table);
-        __m512i second =
-            sum_half(codes + STEPS / 4 * LINE, x + OC_QUANT_GROUP / 2, x_groups[g].half[1], table);
-        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(first), load_scales(scales));
-        scaled = _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), load_scales(scales + TILE), scaled);
+        __m512i first = sum_half(tile + LINE, x, x_groups[g].half[0], table);
+        __m512i second = sum_half(tile + (1 + STEPS / 4) * LINE, x + OC_QUANT_GROUP / 2,
+                                  x_groups[g].half[1], table);
+        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(first), load_scales(tile, 0));
+        scaled = _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), load_scales(tile, 1), scaled);
         total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
-        codes += STEPS / 2 * LINE;
-        scales += 2 * TILE;
+        tile += OC_Q4_BLOCK_BYTES;
         x += OC_QUANT_GROUP;
     }
     _mm512_storeu_ps(y, total);
 }
 
-static void unpack_q4(uint8_t *codes, const uint8_t *packed, size_t lines)
+static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
 {
     const __m512i table = load_table();
-    for (size_t i = 0; i < lines; i++) {
-        __m512i line = load_line(packed + i * LINE);
-        _mm512_storeu_si512((void *)(codes + 2 * i * LINE), low_codes(line, table));
-        _mm512_storeu_si512((void *)(codes + (2 * i + 1) * LINE), high_codes(line, table));
+    for (size_t g = 0; g < groups; g++) {
+        for (size_t i = 0; i < STEPS / 2; i++) {
+            __m512i line = load_line(packed + (1 + i) * LINE);
+            _mm512_storeu_si512((void *)(codes + 2 * i * LINE), low_codes(line, table));
+            _mm512_storeu_si512((void *)(codes + (2 * i + 1) * LINE), high_codes(line, table));
+        }
+        packed += OC_Q4_BLOCK_BYTES;
+        codes += STEPS * LINE;
     }
 }
 

@@ -134,78 +134,89 @@ static int32_t sum_steps(const uint8_t *codes, const int8_t *x, size_t x_step, s
     return sum;
 }
 
-enum { STEPS = OC_QUANT_GROUP / OC_QUANT_STEP, HALF_STEPS = STEPS / 2 };
+enum { STEPS = OC_QUANT_STEPS, HALF_STEPS = STEPS / 2 };
+
+static float read_scale(const unsigned char *scales, size_t i)
+{
+    uint16_t half;
+    memcpy(&half, scales + i * sizeof half, sizeof half);
+    return oc_bf16_widen(half);
+}
 
 /* Adds one group of one output: Q8. */
-static float add_group_q8(float y, const uint8_t *codes, const uint16_t *scale, const int8_t *x,
+static float add_group_q8(float y, const uint8_t *codes, float scale, const int8_t *x,
                           size_t x_step, const oc_quant_group *group)
 {
     int32_t sum = group->correction + sum_steps(codes, x, x_step, STEPS);
-    float t = (float)sum * oc_bf16_widen(*scale);
+    float t = (float)sum * scale;
     return y + t * group->scale;
 }
 
-/* The same for Q4, codes unpacked; the second scale is OC_QUANT_TILE further on. */
-static float add_group_q4(float y, const uint8_t *codes, const uint16_t *scale, const int8_t *x,
-                          size_t x_step, const oc_quant_group *group)
+/* The same for Q4, codes unpacked. */
+static float add_group_q4(float y, const uint8_t *codes, float scale, float second_scale,
+                          const int8_t *x, size_t x_step, const oc_quant_group *group)
 {
     int32_t first = group->half[0] + sum_steps(codes, x, x_step, HALF_STEPS);
     int32_t second = group->half[1] + sum_steps(codes + HALF_STEPS * OC_QUANT_LINE,
                                                 x + HALF_STEPS * x_step, x_step, HALF_STEPS);
-    float t = (float)first * oc_bf16_widen(scale[0]);
-    t = t + (float)second * oc_bf16_widen(scale[OC_QUANT_TILE]);
+    float t = (float)first * scale;
+    t = t + (float)second * second_scale;
     return y + t * group->scale;
-}
-
-static void product(const oc_quant_product *job, bool four_bits)
-{
-    size_t x_step = job->rows * OC_QUANT_STEP;
-    for (size_t tile = 0; tile < job->tiles; tile++) {
-        for (size_t g = 0; g < job->groups; g++) {
-            const uint8_t *codes =
-                job->codes + tile * job->codes_stride + g * STEPS * OC_QUANT_LINE;
-            const uint16_t *scales =
-                job->scales + tile * job->scales_stride + g * OC_QUANT_TILE * (four_bits ? 2 : 1);
-            for (size_t r = 0; r < job->rows; r++) {
-                const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
-                const oc_quant_group *group = &job->x_groups[g * job->rows + r];
-                float *y = job->y + r * job->y_stride + tile * OC_QUANT_TILE;
-                for (size_t i = 0; i < OC_QUANT_TILE; i++) {
-                    y[i] = four_bits ? add_group_q4(y[i], codes + i * OC_QUANT_STEP, scales + i, x,
-                                                    x_step, group)
-                                     : add_group_q8(y[i], codes + i * OC_QUANT_STEP, scales + i, x,
-                                                    x_step, group);
-                }
-            }
-        }
-    }
 }
 
 static void product_q8(const oc_quant_product *job)
 {
-    product(job, false);
-}
-
-static void product_q4(const oc_quant_product *job)
-{
-    product(job, true);
-}
-
-static void unpack_q4(uint8_t *codes, const uint8_t *packed, size_t lines)
-{
-    static const int8_t values[16] = OC_Q4_VALUES;
-    for (size_t line = 0; line < lines; line++) {
-        for (size_t i = 0; i < OC_QUANT_LINE; i++) {
-            uint8_t pair = packed[line * OC_QUANT_LINE + i];
-            uint8_t *low = codes + 2 * line * OC_QUANT_LINE + i;
-            low[0] = (uint8_t)(values[pair & 15] + OC_QUANT_OFFSET);
-            low[OC_QUANT_LINE] = (uint8_t)(values[pair >> 4] + OC_QUANT_OFFSET);
+    size_t x_step = job->rows * OC_QUANT_STEP;
+    for (size_t i = 0; i < job->tiles * job->groups * job->rows; i++) {
+        size_t tile = i / job->rows / job->groups, g = i / job->rows % job->groups;
+        size_t r = i % job->rows;
+        const unsigned char *block =
+            job->packed + tile * job->packed_stride + g / 2 * OC_Q8_BLOCK_BYTES;
+        const uint8_t *codes = block + (1 + g % 2 * STEPS) * OC_QUANT_LINE;
+        const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
+        float *y = job->y + r * job->y_stride + tile * OC_QUANT_TILE;
+        for (size_t n = 0; n < OC_QUANT_TILE; n++) {
+            y[n] = add_group_q8(y[n], codes + n * OC_QUANT_STEP,
+                                read_scale(block, g % 2 * OC_QUANT_TILE + n), x, x_step,
+                                &job->x_groups[g * job->rows + r]);
         }
     }
 }
 
+static void product_q4(const oc_quant_product *job)
+{
+    size_t x_step = job->rows * OC_QUANT_STEP;
+    for (size_t i = 0; i < job->tiles * job->groups * job->rows; i++) {
+        size_t tile = i / job->rows / job->groups, g = i / job->rows % job->groups;
+        size_t r = i % job->rows;
+        const unsigned char *block =
+            job->packed + tile * job->packed_stride + g * OC_Q4_BLOCK_BYTES;
+        const uint8_t *codes = job->codes + tile * job->codes_stride + g * STEPS * OC_QUANT_LINE;
+        const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
+        float *y = job->y + r * job->y_stride + tile * OC_QUANT_TILE;
+        for (size_t n = 0; n < OC_QUANT_TILE; n++) {
+            y[n] = add_group_q4(y[n], codes + n * OC_QUANT_STEP, read_scale(block, n),
+                                read_scale(block, OC_QUANT_TILE + n), x, x_step,
+                                &job->x_groups[g * job->rows + r]);
+        }
+    }
+}
+
+static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
+{
+    static const int8_t values[16] = OC_Q4_VALUES;
+    for (size_t i = 0; i < groups * HALF_STEPS * OC_QUANT_LINE; i++) {
+        size_t line = i / OC_QUANT_LINE, byte = i % OC_QUANT_LINE;
+        uint8_t pair = packed[line / HALF_STEPS * OC_Q4_BLOCK_BYTES +
+                              (1 + line % HALF_STEPS) * OC_QUANT_LINE + byte];
+        uint8_t *low = codes + 2 * line * OC_QUANT_LINE + byte;
+        low[0] = (uint8_t)(values[pair & 15] + OC_QUANT_OFFSET);
+        low[OC_QUANT_LINE] = (uint8_t)(values[pair >> 4] + OC_QUANT_OFFSET);
+    }
+}
+
 static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     memset(y, 0, OC_QUANT_TILE * sizeof *y);
     product_q8(&(oc_quant_product){.rows = 1,
@@ -213,26 +224,25 @@ static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_grou
                                    .groups = groups,
                                    .x = x,
                                    .x_groups = x_groups,
-                                   .codes = codes,
-                                   .scales = scales,
+                                   .packed = tile,
                                    .y = y,
                                    .y_stride = OC_QUANT_TILE});
 }
 
 static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const uint8_t *codes, const uint16_t *scales)
+                   const unsigned char *tile)
 {
     memset(y, 0, OC_QUANT_TILE * sizeof *y);
     for (size_t g = 0; g < groups; g++) {
         uint8_t unpacked[STEPS * OC_QUANT_LINE];
-        unpack_q4(unpacked, codes + g * HALF_STEPS * OC_QUANT_LINE, HALF_STEPS);
+        unpack_q4(unpacked, tile + g * OC_Q4_BLOCK_BYTES, 1);
         product_q4(&(oc_quant_product){.rows = 1,
                                        .tiles = 1,
                                        .groups = 1,
                                        .x = x + g * OC_QUANT_GROUP,
                                        .x_groups = x_groups + g,
+                                       .packed = tile + g * OC_Q4_BLOCK_BYTES,
                                        .codes = unpacked,
-                                       .scales = scales + g * 2 * OC_QUANT_TILE,
                                        .y = y,
                                        .y_stride = OC_QUANT_TILE});
     }

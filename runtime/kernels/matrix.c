@@ -37,25 +37,19 @@ static size_t group_columns(oc_format format)
 
 bool oc_quant_layout_of(oc_format format, size_t rows, size_t cols, oc_quant_layout *out)
 {
-    size_t padded, code_bytes, total;
-    if (!oc_size_add(cols, OC_QUANT_GROUP - 1, &padded)) {
+    size_t unused;
+    oc_quant_layout layout = {.tiles = rows / OC_QUANT_TILE + (rows % OC_QUANT_TILE != 0),
+                              .groups = cols / OC_QUANT_GROUP + (cols % OC_QUANT_GROUP != 0)};
+    /* Enough for either format, so nothing below wraps that this does not. */
+    if (!oc_size_mul(layout.groups + 1, OC_Q8_BLOCK_BYTES, &unused)) {
         return false;
     }
-    padded -= padded % OC_QUANT_GROUP;
-    oc_quant_layout layout = {.padded = padded};
-    layout.tiles = rows / OC_QUANT_TILE + (rows % OC_QUANT_TILE != 0);
-    layout.groups = padded / group_columns(format);
-    if (!oc_size_mul(padded, OC_QUANT_TILE, &code_bytes)) {
-        return false;
+    if (format == OC_FORMAT_Q4) {
+        layout.tile_bytes = layout.groups * OC_Q4_BLOCK_BYTES;
+    } else {
+        layout.tile_bytes = (layout.groups + 1) / 2 * OC_QUANT_LINE +
+                            layout.groups * OC_QUANT_STEPS * OC_QUANT_LINE;
     }
-    /* At most one byte of scale for each of code, so nothing below wraps that this does not. */
-    if (!oc_size_mul(padded, (size_t)OC_QUANT_TILE * 2, &total)) {
-        return false;
-    }
-    layout.codes = layout.groups * OC_QUANT_TILE * sizeof(uint16_t);
-    layout.codes += (size_t)OC_QUANT_LINE - 1;
-    layout.codes -= layout.codes % OC_QUANT_LINE;
-    layout.tile_bytes = layout.codes + (format == OC_FORMAT_Q4 ? code_bytes / 2 : code_bytes);
     if (!oc_size_mul(layout.tiles, layout.tile_bytes, &layout.total_bytes)) {
         return false;
     }
@@ -194,45 +188,28 @@ static uint16_t choose_q4(uint8_t *codes, const float *weights, size_t count,
 /* ---- packing --------------------------------------------------------------------------------- */
 
 /* One row into its tile. */
-static void pack_row_q8(unsigned char *tile, const oc_quant_layout *layout, size_t lane,
-                        const float *weights, size_t cols)
+static void pack_row(oc_format format, unsigned char *tile, size_t lane, const float *weights,
+                     size_t cols, const uint8_t nearest[NEAREST_ENTRIES])
 {
-    for (size_t first = 0; first < cols; first += OC_Q8_GROUP) {
-        size_t count = cols - first < OC_Q8_GROUP ? cols - first : OC_Q8_GROUP;
+    size_t columns = group_columns(format);
+    for (size_t first = 0; first < cols; first += columns) {
+        size_t count = cols - first < columns ? cols - first : columns;
         float group[OC_Q8_GROUP];
         uint8_t codes[OC_Q8_GROUP];
         for (size_t i = 0; i < count; i++) {
             group[i] = finite_weight(weights[first + i]);
         }
-        uint16_t scale = choose_q8(codes, group, count);
-        size_t slot = first / OC_Q8_GROUP * OC_QUANT_TILE + lane;
-        memcpy(tile + slot * sizeof scale, &scale, sizeof scale);
+        uint16_t scale = format == OC_FORMAT_Q8 ? choose_q8(codes, group, count)
+                                                : choose_q4(codes, group, count, nearest);
+        memcpy(tile + oc_quant_scale_at(format, lane, first), &scale, sizeof scale);
         for (size_t i = 0; i < count; i++) {
-            size_t line = (first + i) / OC_QUANT_STEP;
-            tile[layout->codes + line * OC_QUANT_LINE + lane * OC_QUANT_STEP + i % OC_QUANT_STEP] =
-                codes[i];
-        }
-    }
-}
-
-static void pack_row_q4(unsigned char *tile, const oc_quant_layout *layout, size_t lane,
-                        const float *weights, size_t cols, const uint8_t nearest[NEAREST_ENTRIES])
-{
-    for (size_t first = 0; first < cols; first += OC_Q4_GROUP) {
-        size_t count = cols - first < OC_Q4_GROUP ? cols - first : OC_Q4_GROUP;
-        float group[OC_Q4_GROUP];
-        uint8_t codes[OC_Q4_GROUP];
-        for (size_t i = 0; i < count; i++) {
-            group[i] = finite_weight(weights[first + i]);
-        }
-        uint16_t scale = choose_q4(codes, group, count, nearest);
-        size_t slot = first / OC_Q4_GROUP * OC_QUANT_TILE + lane;
-        memcpy(tile + slot * sizeof scale, &scale, sizeof scale);
-        for (size_t i = 0; i < count; i++) {
-            size_t step = (first + i) / OC_QUANT_STEP;
-            unsigned char *byte = tile + layout->codes + step / 2 * OC_QUANT_LINE +
-                                  lane * OC_QUANT_STEP + i % OC_QUANT_STEP;
-            *byte = (unsigned char)(*byte | (step % 2 == 0 ? codes[i] : codes[i] << 4));
+            unsigned char *byte = tile + oc_quant_code_at(format, lane, first + i);
+            if (format == OC_FORMAT_Q8) {
+                *byte = codes[i];
+            } else {
+                bool high = (first + i) / OC_QUANT_STEP % 2 == 1;
+                *byte = (unsigned char)(*byte | (high ? codes[i] << 4 : codes[i]));
+            }
         }
     }
 }
@@ -240,9 +217,12 @@ static void pack_row_q4(unsigned char *tile, const oc_quant_layout *layout, size
 /* What is padded: Q8 codes that mean zero, Q4 codes of zero under scales of zero. */
 static void clear_tile(unsigned char *tile, const oc_quant_layout *layout, oc_format format)
 {
-    memset(tile, 0, layout->codes);
-    memset(tile + layout->codes, format == OC_FORMAT_Q8 ? OC_QUANT_OFFSET : 0,
-           layout->tile_bytes - layout->codes);
+    memset(tile, format == OC_FORMAT_Q8 ? OC_QUANT_OFFSET : 0, layout->tile_bytes);
+    if (format == OC_FORMAT_Q8) {
+        for (size_t at = 0; at < layout->tile_bytes; at += OC_Q8_BLOCK_BYTES) {
+            memset(tile + at, 0, OC_QUANT_LINE);
+        }
+    }
 }
 
 static void pack_tiles(oc_format format, unsigned char *data, size_t rows, size_t cols,
@@ -260,11 +240,7 @@ static void pack_tiles(oc_format format, unsigned char *data, size_t rows, size_
         if (lane == 0) {
             clear_tile(tile, &layout, format);
         }
-        if (format == OC_FORMAT_Q8) {
-            pack_row_q8(tile, &layout, lane, source + r * cols, cols);
-        } else {
-            pack_row_q4(tile, &layout, lane, source + r * cols, cols, nearest);
-        }
+        pack_row(format, tile, lane, source + r * cols, cols, nearest);
     }
 }
 
@@ -304,18 +280,15 @@ static void read_packed_row(const oc_matrix *matrix, size_t row, float *out)
         (const unsigned char *)matrix->data + row / OC_QUANT_TILE * layout.tile_bytes;
     size_t lane = row % OC_QUANT_TILE;
     for (size_t i = 0; i < matrix->cols; i++) {
-        size_t step = i / OC_QUANT_STEP;
-        size_t byte = lane * OC_QUANT_STEP + i % OC_QUANT_STEP;
+        unsigned byte = tile[oc_quant_code_at(matrix->format, lane, i)];
+        uint16_t scale;
         int code;
         if (matrix->format == OC_FORMAT_Q8) {
-            code = tile[layout.codes + step * OC_QUANT_LINE + byte] - OC_QUANT_OFFSET;
+            code = (int)byte - OC_QUANT_OFFSET;
         } else {
-            unsigned pair = tile[layout.codes + step / 2 * OC_QUANT_LINE + byte];
-            code = values[step % 2 == 0 ? pair & 15u : pair >> 4];
+            code = values[i / OC_QUANT_STEP % 2 == 1 ? byte >> 4 : byte & 15u];
         }
-        uint16_t scale;
-        size_t slot = i / group_columns(matrix->format) * OC_QUANT_TILE + lane;
-        memcpy(&scale, tile + slot * sizeof scale, sizeof scale);
+        memcpy(&scale, tile + oc_quant_scale_at(matrix->format, lane, i), sizeof scale);
         out[i] = (float)code * oc_bf16_widen(scale);
     }
 }

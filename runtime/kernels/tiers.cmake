@@ -14,4 +14,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   file(GLOB avx512 CONFIGURE_DEPENDS ${kernels}/kernels_avx512*.c)
   set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS
     "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-ffp-contract=off")
+  # What a loop needs beyond its tier is asked of the CPU before it runs.
+  set_source_files_properties(${kernels}/limits_avx2.c
+    PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mavxvnni")
+  set_source_files_properties(${kernels}/limits_avx512.c PROPERTIES COMPILE_OPTIONS
+    "-mavx2;-mfma;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx512bf16")
 endif()

@@ -34,6 +34,18 @@ static ocelli_status add_message(ocelli_session *session, const oc_chat_message 
     return status;
 }
 
+/* Appends the well-formed characters of bytes: an answer never holds anything else. */
+static ocelli_status append_characters(oc_buffer *out, const oc_buffer *bytes, ocelli_error *err)
+{
+    OC_TRY(oc_buffer_append(out, "", 0, err));
+    for (size_t i = 0; i < bytes->length;) {
+        size_t length = oc_utf8_length(bytes->data + i, bytes->length - i);
+        OC_TRY(oc_buffer_append(out, bytes->data + i, length, err));
+        i += length > 0 ? length : 1;
+    }
+    return OCELLI_OK;
+}
+
 /* What the answer must read: the recorded tokens up to the first that ends it. */
 static ocelli_status expected_answer(oc_buffer *out, const ocelli_model *model, const cJSON *json,
                                      ocelli_error *err)
@@ -47,8 +59,13 @@ static ocelli_status expected_answer(oc_buffer *out, const ocelli_model *model, 
     if (status == OCELLI_OK) {
         status = oc_buffer_append(out, "", 0, err);
     }
-    if (status == OCELLI_OK) {
-        status = oc_utf8_append_lossy(out, bytes.data, bytes.length, err);
+    /* The public answer is characters only: bytes that no character has are left out. */
+    for (size_t at = 0; status == OCELLI_OK && at < bytes.length;) {
+        size_t length = oc_utf8_length(bytes.data + at, bytes.length - at);
+        if (length > 0) {
+            status = oc_buffer_append(out, bytes.data + at, length, err);
+        }
+        at += length > 0 ? length : 1;
     }
     oc_buffer_close(&bytes);
     oc_free(tokens);

@@ -288,20 +288,17 @@ static void bench_limits(bench *b)
     }
     report(b, "read memory", time_best(b, run_read, &reading), 0.0, 8.0 * READ_WORDS);
     oc_free((void *)(uintptr_t)reading.words);
-    enum { GROUPS = 8, CODES = GROUPS * 1024 };
+    enum { GROUPS = 8, BYTES = GROUPS / 2 * OC_Q8_BLOCK_BYTES };
     oc_quant_product job = {.rows = k->quant_rows, .tiles = 2, .groups = GROUPS};
-    job.codes = need(oc_alloc(2 * CODES, 1));
-    job.codes_stride = CODES;
-    job.scales = need(oc_alloc(2 * GROUPS * 16, 2));
-    job.scales_stride = GROUPS * 16;
+    job.packed = need(oc_alloc(2, BYTES));
+    job.packed_stride = BYTES;
     job.x = need(oc_alloc(job.rows * GROUPS * 64, 1));
     job.x_groups = need(oc_alloc(job.rows * GROUPS, sizeof *job.x_groups));
     job.y = need(oc_alloc(job.rows * 32, sizeof *job.y));
     job.y_stride = 32;
     report(b, "product_q8, one thread, in cache", time_best(b, run_product, &job),
            2000.0 * 2.0 * (double)job.rows * 32.0 * GROUPS * 64.0, 0.0);
-    oc_free((void *)(uintptr_t)job.codes);
-    oc_free((void *)(uintptr_t)job.scales);
+    oc_free((void *)(uintptr_t)job.packed);
     oc_free((void *)(uintptr_t)job.x);
     oc_free((void *)(uintptr_t)job.x_groups);
     oc_free(job.y);

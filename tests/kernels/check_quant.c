@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS = OC_QUANT_GROUP / OC_QUANT_STEP, TILE = OC_QUANT_TILE, LINE = OC_QUANT_LINE };
+enum { STEPS = OC_QUANT_STEPS, TILE = OC_QUANT_TILE, LINE = OC_QUANT_LINE };
 
 static void check_quantize(checker *c)
 {
@@ -60,55 +60,78 @@ static void check_quantize(checker *c)
     check_free(c, &expected_groups, "quantize");
 }
 
-/* Random operands of a product; extreme ones now and then, where 16-bit sums would saturate. */
+/* Random operands of a product; extreme ones now and then, where 16-bit sums would saturate. The
+ * weights are written here both packed and plain. */
 typedef struct operands {
     size_t rows, tiles, groups;
     bool four_bits;
-    array x, x_groups, codes, packed, scales;
+    size_t tile_bytes;
+    array x, x_groups, packed;
+    array codes;  /* [tiles][groups * 16 steps][16][4], 8 bits */
+    array scales; /* float32 [tiles][groups][2][16]; Q8: both halves alike */
 } operands;
+
+static void make_weights(checker *c, operands *o, bool extreme)
+{
+    static const int8_t values[16] = OC_Q4_VALUES;
+    uint8_t *codes = o->codes.data;
+    unsigned char *packed = o->packed.data;
+    oc_format format = o->four_bits ? OC_FORMAT_Q4 : OC_FORMAT_Q8;
+    size_t width = o->four_bits ? OC_Q4_GROUP : OC_Q8_GROUP;
+    memset(packed, 0, o->packed.bytes);
+    for (size_t i = 0; i < o->codes.bytes; i++) {
+        size_t lane = i / OC_QUANT_STEP % TILE, step = i / LINE % (o->groups * STEPS);
+        size_t column = step * OC_QUANT_STEP + i % OC_QUANT_STEP;
+        unsigned char *tile = packed + i / LINE / (o->groups * STEPS) * o->tile_bytes;
+        unsigned char *byte = tile + oc_quant_code_at(format, lane, column);
+        if (o->four_bits) {
+            size_t nibble = extreme ? 15 * check_below(c, 2) : check_below(c, 16);
+            codes[i] = (uint8_t)(values[nibble] + OC_QUANT_OFFSET);
+            *byte = (unsigned char)(*byte | (step % 2 == 0 ? nibble : nibble << 4));
+        } else {
+            codes[i] = (uint8_t)(extreme ? 1 + 254 * check_below(c, 2) : 1 + check_below(c, 255));
+            *byte = codes[i];
+        }
+        if (column % width == 0) {
+            float *plain = (float *)o->scales.data + (tile - packed) / (ptrdiff_t)o->tile_bytes *
+                                                         (ptrdiff_t)o->groups * 2 * TILE;
+            uint16_t scale = oc_bf16_narrow(check_normal(c) * 0.01f);
+            memcpy(tile + oc_quant_scale_at(format, lane, column), &scale, sizeof scale);
+            for (size_t h = column / OC_Q4_GROUP; h < (column + width) / OC_Q4_GROUP; h++) {
+                plain[h * TILE + lane] = oc_bf16_widen(scale);
+            }
+        }
+    }
+}
 
 static operands make_operands(checker *c, bool four_bits, size_t rows, size_t tiles)
 {
-    static const int8_t values[16] = OC_Q4_VALUES;
     operands o = {.rows = rows, .tiles = tiles, .four_bits = four_bits};
-    o.groups = 1 + check_below(c, 5);
+    oc_quant_layout layout;
     bool extreme = check_below(c, 3) == 0;
+    o.groups = 1 + check_below(c, 5);
+    oc_quant_layout_of(four_bits ? OC_FORMAT_Q4 : OC_FORMAT_Q8, tiles * TILE,
+                       o.groups * OC_QUANT_GROUP, &layout);
+    o.tile_bytes = layout.tile_bytes;
     size_t lines = o.groups * STEPS;
     o.x = check_input(c, lines * rows * OC_QUANT_STEP, 1);
     o.x_groups = check_input(c, o.groups * rows, sizeof(oc_quant_group));
     o.codes = check_input(c, tiles * lines * LINE, 1);
-    o.packed = check_input(c, tiles * lines / 2 * LINE, 1);
-    o.scales = check_input(c, tiles * o.groups * (four_bits ? 2 : 1) * TILE, 2);
+    o.packed = check_input(c, layout.total_bytes, 1);
+    o.scales = check_input(c, tiles * o.groups * 2 * TILE, sizeof(float));
     int8_t *x = o.x.data;
-    uint8_t *codes = o.codes.data, *packed = o.packed.data;
     for (size_t i = 0; i < o.x.bytes; i++) {
         x[i] = (int8_t)(extreme ? (check_below(c, 2) == 0 ? 127 : -127)
                                 : (int)check_below(c, 255) - 127);
     }
-    for (size_t line = 0; line < tiles * lines; line++) {
-        for (size_t i = 0; i < LINE; i++) {
-            size_t nibble = extreme ? 15 * check_below(c, 2) : check_below(c, 16);
-            uint8_t code =
-                (uint8_t)(extreme ? 1 + 254 * check_below(c, 2) : 1 + check_below(c, 255));
-            if (four_bits) {
-                uint8_t *pair = &packed[line / 2 * LINE + i];
-                *pair = (uint8_t)(line % 2 == 0 ? nibble : *pair | nibble << 4);
-                code = (uint8_t)(values[nibble] + OC_QUANT_OFFSET);
-            }
-            codes[line * LINE + i] = code;
-        }
-    }
-    for (size_t i = 0; i < o.scales.bytes / 2; i++) {
-        ((uint16_t *)o.scales.data)[i] = oc_bf16_narrow(check_normal(c) * 0.01f);
-    }
+    make_weights(c, &o, extreme);
     for (size_t g = 0; g < o.groups; g++) {
         for (size_t r = 0; r < rows; r++) {
             oc_quant_group *group = (oc_quant_group *)o.x_groups.data + g * rows + r;
             int32_t sums[2] = {0, 0};
             for (size_t i = 0; i < OC_QUANT_GROUP; i++) {
-                sums[i / OC_Q4_GROUP] +=
-                    x[((g * STEPS + i / OC_QUANT_STEP) * rows + r) * OC_QUANT_STEP +
-                      i % OC_QUANT_STEP];
+                size_t step = g * STEPS + i / OC_QUANT_STEP;
+                sums[i / OC_Q4_GROUP] += x[(step * rows + r) * OC_QUANT_STEP + i % OC_QUANT_STEP];
             }
             group->half[0] = -OC_QUANT_OFFSET * sums[0];
             group->half[1] = -OC_QUANT_OFFSET * sums[1];
@@ -141,7 +164,7 @@ static float expected_output(const checker *c, const operands *o, size_t tile, s
     const int8_t *x = o->x.data;
     const uint8_t *codes = (const uint8_t *)o->codes.data + tile * o->groups * STEPS * LINE;
     size_t halves = o->four_bits ? 2 : 1;
-    const uint16_t *scales = (const uint16_t *)o->scales.data + tile * o->groups * halves * TILE;
+    const float *scales = (const float *)o->scales.data + tile * o->groups * 2 * TILE;
     for (size_t g = 0; g < o->groups; g++) {
         const oc_quant_group *group = (const oc_quant_group *)o->x_groups.data + g * o->rows + row;
         float t = 0.0f;
@@ -154,7 +177,7 @@ static float expected_output(const checker *c, const operands *o, size_t tile, s
                            x[((g * STEPS + i) * o->rows + row) * OC_QUANT_STEP + k];
                 }
             }
-            float scale = oc_bf16_widen(scales[(g * halves + h) * TILE + lane]);
+            float scale = scales[(g * 2 + h) * TILE + lane];
             t = h == 0 ? (float)sum * scale : fuse(c, (float)sum, scale, t);
         }
         y = fuse(c, t, group->scale, y);
@@ -175,10 +198,10 @@ static void check_products(checker *c, bool four_bits)
                             .groups = o.groups,
                             .x = o.x.data,
                             .x_groups = o.x_groups.data,
-                            .codes = o.codes.data,
-                            .scales = o.scales.data,
+                            .packed = o.packed.data,
+                            .packed_stride = o.tile_bytes,
+                            .codes = four_bits ? o.codes.data : NULL,
                             .codes_stride = o.groups * STEPS * LINE,
-                            .scales_stride = o.groups * (four_bits ? 2 : 1) * TILE,
                             .y = y.data,
                             .y_stride = stride};
     (four_bits ? c->kernels->product_q4 : c->kernels->product_q8)(&job);
@@ -199,9 +222,8 @@ static void check_row(checker *c, bool four_bits)
     const char *name = four_bits ? "row_q4" : "row_q8";
     operands o = make_operands(c, four_bits, 1, 1);
     array y = check_output(c, TILE, 4);
-    (four_bits ? c->kernels->row_q4
-               : c->kernels->row_q8)(y.data, o.groups, o.x.data, o.x_groups.data,
-                                     four_bits ? o.packed.data : o.codes.data, o.scales.data);
+    (four_bits ? c->kernels->row_q4 : c->kernels->row_q8)(y.data, o.groups, o.x.data,
+                                                          o.x_groups.data, o.packed.data);
     for (size_t lane = 0; lane < TILE; lane++) {
         check_near(c, name, lane, ((const float *)y.data)[lane],
                    (double)expected_output(c, &o, 0, lane, 0, 0.0f), 0.0);
@@ -214,7 +236,7 @@ static void check_unpack(checker *c)
 {
     operands o = make_operands(c, true, 1, 1);
     array codes = check_output(c, o.codes.bytes, 1);
-    c->kernels->unpack_q4(codes.data, o.packed.data, o.packed.bytes / LINE);
+    c->kernels->unpack_q4(codes.data, o.packed.data, o.groups);
     if (memcmp(codes.data, o.codes.data, o.codes.bytes) != 0) {
         check_fail(c, "unpack_q4", "codes differ");
     }

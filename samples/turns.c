@@ -1,4 +1,4 @@
-/* conversation.c - several turns about one picture: conversation MODEL PICTURE QUESTION...
+/* turns.c - several turns about one picture: turns MODEL PICTURE QUESTION...
  *
  * The picture is encoded once. Each turn runs only what the cache does not hold: the counts of
  * reused tokens on stderr show it. */
@@ -33,7 +33,7 @@ static ocelli_status ask(ocelli_session *session, const ocelli_visual *picture,
 int main(int count, char **arguments)
 {
     if (count < 4) {
-        fprintf(stderr, "usage: conversation MODEL PICTURE QUESTION...\n");
+        fprintf(stderr, "usage: turns MODEL PICTURE QUESTION...\n");
         return 2;
     }
     ocelli_error err;
@@ -59,7 +59,7 @@ int main(int count, char **arguments)
     ocelli_image_free(image);
     ocelli_model_close(model);
     if (status != OCELLI_OK) {
-        fprintf(stderr, "conversation: %s\n", err.message);
+        fprintf(stderr, "turns: %s\n", err.message);
         return 1;
     }
     return 0;

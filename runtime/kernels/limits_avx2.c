@@ -1,0 +1,98 @@
+/* limits_avx2.c - the peak loops of AVX2: FMA, and int8 products by VPDPBUSD where the CPU has its
+ * short form (AVX-VNNI), else by the three instructions that stand for it. See limits.h. */
+#include "runtime/kernels/limits.h"
+
+#if defined(__x86_64__)
+
+#include "runtime/base/cpu.h"
+
+#include <immintrin.h>
+
+/* 12 sums, two operands: 14 of the 16 registers. */
+enum { SUMS = 12 };
+#define EACH(step)                                                                                 \
+    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10)       \
+        step(11)
+
+static void run_f32(void *values, size_t rounds)
+{
+    const __m256 a = _mm256_loadu_ps(values);
+    const __m256 b = _mm256_loadu_ps((const float *)values + 8);
+#define BEGIN(n) __m256 sum##n = a;
+#define STEP(n) sum##n = _mm256_fmadd_ps(sum##n, a, b);
+#define ADD(n) total = _mm256_add_ps(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m256 total = _mm256_setzero_ps();
+    EACH(ADD)
+    _mm256_storeu_ps(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static void run_int8_dot(void *values, size_t rounds)
+{
+    const __m256i a = _mm256_loadu_si256(values);
+#define BEGIN(n) __m256i sum##n = a;
+#define STEP(n) sum##n = _mm256_dpbusd_avx_epi32(sum##n, a, a);
+#define ADD(n) total = _mm256_add_epi32(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m256i total = _mm256_setzero_si256();
+    EACH(ADD)
+    _mm256_storeu_si256(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static void run_int8_pairs(void *values, size_t rounds)
+{
+    const __m256i ones = _mm256_loadu_si256(values);
+#define BEGIN(n) __m256i sum##n = ones;
+/* Each product takes the sum before it as an operand: else it would be the same every time. */
+#define STEP(n)                                                                                    \
+    sum##n = _mm256_add_epi32(sum##n, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, sum##n), ones));
+#define ADD(n) total = _mm256_add_epi32(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m256i total = _mm256_setzero_si256();
+    EACH(ADD)
+    _mm256_storeu_si256(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static uint64_t run_read(const uint8_t *bytes, size_t size)
+{
+    __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+    for (size_t at = 0; at < size; at += 128) {
+        const __m256i *line = (const __m256i *)(const void *)(bytes + at);
+        a = _mm256_add_epi64(a, _mm256_loadu_si256(line));
+        b = _mm256_add_epi64(b, _mm256_loadu_si256(line + 1));
+        c = _mm256_add_epi64(c, _mm256_loadu_si256(line + 2));
+        d = _mm256_add_epi64(d, _mm256_loadu_si256(line + 3));
+    }
+    uint64_t four[4];
+    a = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
+    _mm256_storeu_si256((__m256i *)(void *)four, a);
+    return four[0] + four[1] + four[2] + four[3];
+}
+
+void oc_limit_loops_avx2(oc_limit_loops *loops, uint32_t features)
+{
+    loops->read = run_read;
+    loops->f32 = (oc_limit_loop){run_f32, 2.0 * 8 * SUMS};
+    loops->int8 = (oc_limit_loop){(features & OC_CPU_AVX_VNNI) != 0 ? run_int8_dot : run_int8_pairs,
+                                  2.0 * 32 * SUMS};
+}
+
+#endif

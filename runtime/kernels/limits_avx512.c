@@ -1,0 +1,100 @@
+/* limits_avx512.c - the peak loops of AVX-512: FMA, VDPBF16PS, VPDPBUSD. See limits.h. */
+#include "runtime/kernels/limits.h"
+
+#if defined(__x86_64__)
+
+#include "runtime/base/cpu.h"
+
+#include <immintrin.h>
+
+/* More sums than latency times throughput, and with the operands no more than there are registers;
+ * named one by one, so that no compiler keeps them in memory. */
+enum { SUMS = 16 };
+#define EACH(step)                                                                                 \
+    step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10)       \
+        step(11) step(12) step(13) step(14) step(15)
+
+static void run_f32(void *values, size_t rounds)
+{
+    const __m512 a = _mm512_loadu_ps(values);
+    const __m512 b = _mm512_loadu_ps((const char *)values + 64);
+#define BEGIN(n) __m512 sum##n = a;
+#define STEP(n) sum##n = _mm512_fmadd_ps(sum##n, a, b);
+#define ADD(n) total = _mm512_add_ps(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m512 total = _mm512_setzero_ps();
+    EACH(ADD)
+    _mm512_storeu_ps(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static void run_bf16(void *values, size_t rounds)
+{
+    const __m512i bits = _mm512_loadu_si512(values);
+    const __m512bh a = (__m512bh)bits;
+#define BEGIN(n) __m512 sum##n = _mm512_setzero_ps();
+#define STEP(n) sum##n = _mm512_dpbf16_ps(sum##n, a, a);
+#define ADD(n) total = _mm512_add_ps(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m512 total = _mm512_setzero_ps();
+    EACH(ADD)
+    _mm512_storeu_ps(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static void run_int8(void *values, size_t rounds)
+{
+    const __m512i a = _mm512_loadu_si512(values);
+#define BEGIN(n) __m512i sum##n = a;
+#define STEP(n) sum##n = _mm512_dpbusd_epi32(sum##n, a, a);
+#define ADD(n) total = _mm512_add_epi32(total, sum##n);
+    EACH(BEGIN)
+    for (size_t i = 0; i < rounds; i++) {
+        EACH(STEP)
+    }
+    __m512i total = _mm512_setzero_si512();
+    EACH(ADD)
+    _mm512_storeu_si512(values, total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+static uint64_t run_read(const uint8_t *bytes, size_t size)
+{
+#define BEGIN(n) __m512i sum##n = _mm512_setzero_si512();
+#define STEP(n) sum##n = _mm512_add_epi64(sum##n, _mm512_loadu_si512(bytes + at + 64 * (n)));
+#define ADD(n) total = _mm512_add_epi64(total, sum##n);
+    EACH(BEGIN)
+    for (size_t at = 0; at < size; at += OC_LIMIT_READ) {
+        EACH(STEP)
+    }
+    __m512i total = _mm512_setzero_si512();
+    EACH(ADD)
+    return (uint64_t)_mm512_reduce_add_epi64(total);
+#undef BEGIN
+#undef STEP
+#undef ADD
+}
+
+void oc_limit_loops_avx512(oc_limit_loops *loops, uint32_t features)
+{
+    loops->read = run_read;
+    loops->f32 = (oc_limit_loop){run_f32, 2.0 * 16 * SUMS};
+    loops->int8 =
+        (oc_limit_loop){(features & OC_CPU_AVX512_VNNI) != 0 ? run_int8 : NULL, 2.0 * 64 * SUMS};
+    loops->bf16 =
+        (oc_limit_loop){(features & OC_CPU_AVX512_BF16) != 0 ? run_bf16 : NULL, 2.0 * 32 * SUMS};
+}
+
+#endif

@@ -1,0 +1,142 @@
+/* linear_floats.c - products with F32, F16 and BF16 weights, see linear_job.h: dot products for few
+ * rows of F32, OpenBLAS for many, and for the rest the float32 kernel on panels of widened weights. */
+#include "runtime/kernels/linear_job.h"
+
+#include "runtime/kernels/gemm_blas.h"
+
+enum {
+    /* Fewer float32 rows than this are dot products: a library call costs more. */
+    BLAS_ROWS = 4,
+    /* Columns of a panel of widened weights: 256 x 32 floats fill a 32 KiB level-1 cache. */
+    DEPTH_BLOCK = 256,
+    /* Rows that share a widened panel: making it costs a few percent of using it. */
+    BLOCK_ROWS = 256
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- dot products ---------------------------------------------------------------------------- */
+
+static void dot_outputs(void *argument, size_t begin, size_t end, int worker)
+{
+    const oc_linear_job *job = argument;
+    const oc_activations *x = job->x;
+    (void)worker;
+    for (size_t n = begin; n < end; n++) {
+        const float *w = (const float *)job->weight->data + n * x->cols;
+        for (size_t r = 0; r < x->rows; r++) {
+            float sum = job->kernels->dot(x->x + r * x->stride, w, x->cols);
+            job->y[r * job->y_stride + n] = job->bias != NULL ? sum + job->bias[n] : sum;
+        }
+    }
+}
+
+/* ---- OpenBLAS -------------------------------------------------------------------------------- */
+
+static void bias_rows(void *argument, size_t begin, size_t end, int worker)
+{
+    const oc_linear_job *job = argument;
+    (void)worker;
+    for (size_t r = begin; r < end; r++) {
+        oc_linear_add_bias(job, job->y + r * job->y_stride, 0, job->weight->rows);
+    }
+}
+
+static bool multiply_blas(oc_linear_job *job)
+{
+    const oc_activations *x = job->x;
+    if (!oc_gemm_blas(x->rows, job->weight->rows, x->cols, x->x, x->stride, job->weight->data,
+                      job->y, job->y_stride)) {
+        return false;
+    }
+    if (job->bias != NULL) {
+        oc_pool_run(job->pool, x->rows, 16, bias_rows, job);
+    }
+    return true;
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+/* One panel's columns [depth, depth + gemm->depth) times rows [row, row_end). */
+static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth, size_t row,
+                           size_t row_end)
+{
+    const oc_kernels *k = job->kernels;
+    const oc_activations *x = job->x;
+    while (row < row_end) {
+        if (x->has_panels) { /* row is a multiple of gemm_rows */
+            gemm->rows = least(k->gemm_rows, row_end - row);
+            gemm->x = x->panels + row * x->cols + depth * k->gemm_rows;
+            gemm->x_row = 1;
+            gemm->x_step = k->gemm_rows;
+        } else {
+            gemm->rows = row_end - row;
+            gemm->x = x->x + row * x->stride + depth;
+            gemm->x_row = x->stride;
+            gemm->x_step = 1;
+        }
+        k->gemm(gemm);
+        gemm->y += gemm->rows * gemm->y_stride;
+        row += gemm->rows;
+    }
+}
+
+static void multiply_item(const oc_linear_job *job, size_t item, float *widened, float *sums)
+{
+    const oc_kernels *k = job->kernels;
+    const oc_matrix *w = job->weight;
+    size_t element = w->format == OC_FORMAT_F32 ? sizeof(float) : sizeof(uint16_t);
+    size_t row = item % job->row_blocks * job->block_rows;
+    size_t row_end = least(row + job->block_rows, job->x->rows), depth = 0;
+    oc_gemm gemm = {.outputs = k->gemm_cols, .w = widened, .w_step = k->gemm_cols};
+    gemm.y_stride = k->gemm_cols;
+    do { /* once even without columns: it writes zeros */
+        gemm.depth = least(DEPTH_BLOCK, w->cols - depth);
+        gemm.add = depth > 0;
+        for (size_t p = 0; p < job->strip_panels; p++) {
+            size_t first = (item / job->row_blocks * job->strip_panels + p) * k->gemm_cols;
+            if (first >= w->rows) {
+                break;
+            }
+            k->pack[w->format](widened,
+                               (const unsigned char *)w->data + (first * w->cols + depth) * element,
+                               w->cols, least(k->gemm_cols, w->rows - first), gemm.depth);
+            gemm.y = sums + p * job->block_rows * k->gemm_cols;
+            multiply_panel(job, &gemm, depth, row, row_end);
+        }
+        depth += gemm.depth;
+    } while (depth < w->cols);
+    oc_linear_store(job, item, sums);
+}
+
+static void multiply_items(void *argument, size_t begin, size_t end, int worker)
+{
+    const oc_linear_job *job = argument;
+    float *widened = (float *)(void *)(job->scratch + (size_t)worker * job->scratch_bytes);
+    for (size_t item = begin; item < end; item++) {
+        multiply_item(job, item, widened, widened + DEPTH_BLOCK * job->kernels->gemm_cols);
+    }
+}
+
+void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *arena)
+{
+    bool plain = job->weight->format == OC_FORMAT_F32;
+    size_t rows = job->x->rows;
+    job->panel_outputs = job->kernels->gemm_cols;
+    job->block_rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS - BLOCK_ROWS % job->kernels->gemm_rows;
+    size_t items = oc_linear_cut(job);
+    size_t floats = (DEPTH_BLOCK + job->strip_panels * job->block_rows) * job->panel_outputs;
+    if (!oc_linear_take_scratch(job, compute, arena, floats * sizeof(float))) {
+        return;
+    }
+    if (plain && rows < BLAS_ROWS) {
+        size_t row_bytes = job->weight->cols * sizeof(float) + 1;
+        oc_pool_run(job->pool, job->weight->rows, OC_ROW_CHUNK_BYTES / row_bytes + 1, dot_outputs,
+                    job);
+    } else if (!plain || !job->kernels->blas_sound || !multiply_blas(job)) {
+        oc_pool_run(job->pool, items, 1, multiply_items, job);
+    }
+}

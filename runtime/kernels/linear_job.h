@@ -1,0 +1,53 @@
+/* linear_job.h - what linear.c hands to the two ways of multiplying: by float32 panels
+ * (linear_floats.c) and by packed tiles (linear_quant.c).
+ *
+ * Both cut the product alike. A work item is a strip of outputs times a block of rows. Within it the
+ * columns come in blocks, so that one block of activations stays in the level-2 cache while all of the
+ * strip's weights pass over it, and one panel of weights stays in the level-1 cache while the rows
+ * pass over it. Sums gather in the worker's memory, where whole panels may be written, and go to y at
+ * the end. The cut depends on shapes only; sums run over columns in order within one thread. */
+#ifndef OC_KERNELS_LINEAR_JOB_H
+#define OC_KERNELS_LINEAR_JOB_H
+
+#include "runtime/kernels/linear.h"
+
+enum {
+    /* Panels of a strip; one when there are few rows, for then the weights are what is read. */
+    OC_STRIP_PANELS = 4,
+    OC_STRIP_LEAST_ROWS = 48,
+    /* Bytes of weights that one claim of a one-row product reads. */
+    OC_ROW_CHUNK_BYTES = 128 * 1024
+};
+
+typedef struct oc_linear_job {
+    const oc_kernels *kernels;
+    const oc_matrix *weight;
+    const float *bias; /* [weight->rows] or NULL */
+    const oc_activations *x;
+    float *y; /* [x->rows, y_stride] */
+    size_t y_stride;
+    oc_pool *pool;        /* NULL when the product is too small to be worth it */
+    size_t panel_outputs; /* of one panel, or of one pair of tiles */
+    size_t strip_panels;
+    size_t block_rows;      /* rows of a block */
+    size_t row_blocks;      /* work item = strip * row_blocks + block */
+    oc_quant_layout layout; /* packed formats */
+    unsigned char *scratch; /* [threads][scratch_bytes] */
+    size_t scratch_bytes;   /* a multiple of OC_ALIGNMENT */
+} oc_linear_job;
+
+/* Each takes its memory from arena and, unless that only counts or is too small, multiplies. */
+void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
+void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
+
+/* False when memory was only counted or did not fit. */
+bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
+                            size_t bytes);
+/* Fills in the cut from panel_outputs and block_rows; returns the number of work items. */
+size_t oc_linear_cut(oc_linear_job *job);
+/* sums [strip_panels][block_rows][panel_outputs] of one work item to y, bias added. */
+void oc_linear_store(const oc_linear_job *job, size_t item, const float *sums);
+/* y += bias, for outputs [first, first + count) of one row. */
+void oc_linear_add_bias(const oc_linear_job *job, float *y, size_t first, size_t count);
+
+#endif

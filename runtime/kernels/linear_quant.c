@@ -1,0 +1,131 @@
+/* linear_quant.c - products with Q8 and Q4 weights, see linear_job.h and quant_format.h: one row tile
+ * by tile straight from the packed bytes; more rows by pairs of tiles, Q4 unpacked to 8 bits on the
+ * way into the level-1 cache. */
+#include "runtime/kernels/linear_job.h"
+
+#include <string.h>
+
+enum {
+    PAIR = 2, /* tiles multiplied together */
+    PAIR_OUTPUTS = PAIR * OC_QUANT_TILE,
+    /* Groups of columns that a pair of tiles holds in the level-1 cache: 16 KiB of codes. Even, so
+     * that each begins a block of either format. */
+    GROUP_BLOCK = 8,
+    /* Their activations, 512 columns of so many rows, and a strip's sums fit a level-2 cache. */
+    BLOCK_ROWS = 384,
+    CODES_BYTES = PAIR * GROUP_BLOCK * OC_QUANT_STEPS * OC_QUANT_LINE
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool is_q4(const oc_linear_job *job)
+{
+    return job->weight->format == OC_FORMAT_Q4;
+}
+
+/* ---- one row --------------------------------------------------------------------------------- */
+
+static void multiply_row_tiles(void *argument, size_t begin, size_t end, int worker)
+{
+    const oc_linear_job *job = argument;
+    const oc_quantised *q = &job->x->quantised;
+    (void)worker;
+    for (size_t tile = begin; tile < end; tile++) {
+        float sums[OC_QUANT_TILE];
+        (is_q4(job) ? job->kernels->row_q4 : job->kernels->row_q8)(
+            sums, job->layout.groups, q->values, q->groups,
+            (const unsigned char *)job->weight->data + tile * job->layout.tile_bytes);
+        size_t first = tile * OC_QUANT_TILE;
+        size_t count = least(OC_QUANT_TILE, job->weight->rows - first);
+        memcpy(job->y + first, sums, count * sizeof *sums);
+        oc_linear_add_bias(job, job->y + first, first, count);
+    }
+}
+
+/* ---- many rows ------------------------------------------------------------------------------- */
+
+/* One pair of tiles' groups [group, group + product->groups) times rows [row, row_end). */
+static void multiply_pair(const oc_linear_job *job, oc_quant_product *product, size_t group,
+                          size_t row, size_t row_end)
+{
+    const oc_kernels *k = job->kernels;
+    const oc_quantised *q = &job->x->quantised;
+    while (row < row_end) {
+        product->rows = least(k->quant_rows, row_end - row);
+        product->x = q->values + row * q->padded + group * OC_QUANT_GROUP * product->rows;
+        product->x_groups = q->groups + row * job->layout.groups + group * product->rows;
+        (is_q4(job) ? k->product_q4 : k->product_q8)(product);
+        product->y += product->rows * PAIR_OUTPUTS;
+        row += product->rows;
+    }
+}
+
+static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes, float *sums)
+{
+    const oc_quant_layout *layout = &job->layout;
+    size_t row = item % job->row_blocks * job->block_rows;
+    size_t row_end = least(row + job->block_rows, job->x->rows);
+    size_t block_bytes = is_q4(job) ? OC_Q4_BLOCK_BYTES : OC_Q8_BLOCK_BYTES / 2;
+    oc_quant_product product = {.packed_stride = layout->tile_bytes, .y_stride = PAIR_OUTPUTS};
+    memset(sums, 0, job->strip_panels * job->block_rows * PAIR_OUTPUTS * sizeof *sums);
+    for (size_t group = 0; group < layout->groups; group += GROUP_BLOCK) {
+        product.groups = least(GROUP_BLOCK, layout->groups - group);
+        for (size_t p = 0; p < job->strip_panels; p++) {
+            size_t tile = (item / job->row_blocks * job->strip_panels + p) * PAIR;
+            if (tile >= layout->tiles) {
+                break;
+            }
+            product.tiles = least(PAIR, layout->tiles - tile);
+            product.packed = (const unsigned char *)job->weight->data + tile * layout->tile_bytes +
+                             group * block_bytes;
+            if (is_q4(job)) {
+                product.codes = codes;
+                product.codes_stride = product.groups * OC_QUANT_STEPS * OC_QUANT_LINE;
+                for (size_t t = 0; t < product.tiles; t++) {
+                    job->kernels->unpack_q4(codes + t * product.codes_stride,
+                                            product.packed + t * layout->tile_bytes,
+                                            product.groups);
+                }
+            }
+            product.y = sums + p * job->block_rows * PAIR_OUTPUTS;
+            multiply_pair(job, &product, group, row, row_end);
+        }
+    }
+    oc_linear_store(job, item, sums);
+}
+
+static void multiply_items(void *argument, size_t begin, size_t end, int worker)
+{
+    const oc_linear_job *job = argument;
+    unsigned char *scratch = job->scratch + (size_t)worker * job->scratch_bytes;
+    for (size_t item = begin; item < end; item++) {
+        multiply_item(job, item, scratch, (float *)(void *)(scratch + CODES_BYTES));
+    }
+}
+
+void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena)
+{
+    size_t rows = job->x->rows, quant_rows = job->kernels->quant_rows;
+    if (!oc_quant_layout_of(job->weight->format, job->weight->rows, job->weight->cols,
+                            &job->layout)) {
+        return; /* such a matrix cannot exist in memory */
+    }
+    if (rows == 1) {
+        if (!arena->dry && !arena->overflow) {
+            oc_pool_run(job->pool, job->layout.tiles,
+                        OC_ROW_CHUNK_BYTES / (job->layout.tile_bytes + 1) + 1, multiply_row_tiles,
+                        job);
+        }
+        return;
+    }
+    job->panel_outputs = PAIR_OUTPUTS;
+    job->block_rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS - BLOCK_ROWS % quant_rows;
+    size_t items = oc_linear_cut(job);
+    size_t floats = job->strip_panels * job->block_rows * PAIR_OUTPUTS;
+    if (oc_linear_take_scratch(job, compute, arena, CODES_BYTES + floats * sizeof(float))) {
+        oc_pool_run(job->pool, items, 1, multiply_items, job);
+    }
+}
