@@ -37,9 +37,10 @@ ocelli_status oc_config_require_text(oc_json_object object, const char *key, con
 /* transformers 4 writes rope_theta and rope_scaling, transformers 5 rope_parameters. */
 static ocelli_status read_rope(oc_decoder_config *out, oc_json_object text, ocelli_error *err)
 {
-    oc_json_object rope = oc_json_child(text, "rope_parameters");
+    oc_json_object rope;
+    OC_TRY(oc_json_child(text, "rope_parameters", &rope, err));
     if (rope.node == NULL) {
-        rope = oc_json_child(text, "rope_scaling");
+        OC_TRY(oc_json_child(text, "rope_scaling", &rope, err));
     }
     int64_t sections[3] = {24, 20, 20}; /* the reference's default */
     size_t count = 0;
@@ -89,7 +90,8 @@ static ocelli_status read_experts(oc_decoder_config *out, oc_json_object text, o
 static ocelli_status read_decoder(oc_config *config, oc_json_object top, ocelli_error *err)
 {
     oc_decoder_config *out = &config->decoder;
-    oc_json_object text = oc_json_child(top, "text_config");
+    oc_json_object text;
+    OC_TRY(oc_json_child(top, "text_config", &text, err));
     double eps;
     if (text.node == NULL) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: no text_config object", top.file);
@@ -106,7 +108,7 @@ static ocelli_status read_decoder(oc_config *config, oc_json_object top, ocelli_
     OC_TRY(
         oc_json_int_or(text, "max_position_embeddings", 1, INT32_MAX / 2, 128000, &context, err));
     out->context = (size_t)context;
-    OC_TRY(oc_json_double_or(text, "rms_norm_eps", 0.0, 1.0, 1e-6, &eps, err));
+    OC_TRY(oc_json_double(text, "rms_norm_eps", 0.0, 1.0, &eps, err));
     out->rms_norm_eps = (float)eps;
     OC_TRY(oc_json_bool_or(text, "attention_bias", false, &out->attention_bias, err));
     OC_TRY(oc_config_require_text(text, "hidden_act", "silu", err));
@@ -128,6 +130,8 @@ static ocelli_status read_decoder(oc_config *config, oc_json_object top, ocelli_
     out->intermediate = (size_t)wide;
     OC_TRY(read_rope(out, text, err));
     bool tied;
+    out->tie_is_said =
+        oc_json_has(top, "tie_word_embeddings") || oc_json_has(text, "tie_word_embeddings");
     OC_TRY(oc_json_bool_or(text, "tie_word_embeddings", false, &tied, err));
     OC_TRY(oc_json_bool_or(top, "tie_word_embeddings", tied, &out->tied, err));
     return sparse ? read_experts(out, text, err) : OCELLI_OK;
@@ -144,15 +148,17 @@ static ocelli_status read_token_ids(oc_config *config, oc_json_object top, ocell
                        top.file, (long long)image);
     }
     config->pads = (oc_pad_ids){.image = (int32_t)image, .video = (int32_t)video};
-    return oc_config_add_eos(config, oc_json_child(top, "text_config"), err);
+    oc_json_object text;
+    OC_TRY(oc_json_child(top, "text_config", &text, err));
+    return oc_config_add_eos(config, text, err);
 }
 
 ocelli_status oc_config_add_eos(oc_config *config, oc_json_object object, ocelli_error *err)
 {
     int64_t ids[OC_MOST_EOS];
     size_t count;
-    OC_TRY(oc_json_ints(object, "eos_token_id", 0, (int64_t)config->decoder.vocab - 1, ids,
-                        OC_MOST_EOS, &count, err));
+    OC_TRY(oc_json_ints_or_one(object, "eos_token_id", 0, (int64_t)config->decoder.vocab - 1, ids,
+                               OC_MOST_EOS, &count, err));
     for (size_t i = 0; i < count; i++) {
         size_t seen = 0;
         while (seen < config->eos_count && config->eos[seen] != ids[i]) {

@@ -24,8 +24,8 @@ typedef struct oc_config {
 } oc_config;
 
 /* Reads config.json (required), preprocessor_config.json (required), generation_config.json and
- * video_preprocessor_config.json. decoder.tied is what the config says; the caller corrects it when
- * there is no lm_head. */
+ * video_preprocessor_config.json. decoder.tied is what the config says; where it says nothing, the
+ * caller ties a model that has no lm_head. */
 ocelli_status oc_config_read(oc_config *out, const char *directory, ocelli_error *err);
 void oc_config_close(oc_config *config);
 

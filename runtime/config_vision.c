@@ -56,8 +56,9 @@ static ocelli_status read_taps(oc_vit_config *out, oc_json_object vision, ocelli
 ocelli_status oc_config_read_vision(oc_config *config, oc_json_object top, ocelli_error *err)
 {
     oc_vit_config *out = &config->vit;
-    oc_json_object vision = oc_json_child(top, "vision_config");
+    oc_json_object vision;
     size_t positions;
+    OC_TRY(oc_json_child(top, "vision_config", &vision, err));
     if (vision.node == NULL) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: no vision_config object; this is not a vision-language model",
@@ -99,8 +100,9 @@ ocelli_status oc_config_read_vision(oc_config *config, oc_json_object top, ocell
 static ocelli_status read_size(oc_size_rule *rule, const oc_vit_config *vit, oc_json_object top,
                                int64_t least, int64_t most, ocelli_error *err)
 {
-    oc_json_object size = oc_json_child(top, "size");
+    oc_json_object size;
     int64_t low, high;
+    OC_TRY(oc_json_child(top, "size", &size, err));
     OC_TRY(oc_json_int_or(size, "shortest_edge", 1, MOST_PIXELS, least, &low, err));
     OC_TRY(oc_json_int_or(size, "longest_edge", 1, MOST_PIXELS, most, &high, err));
     OC_TRY(oc_json_int_or(top, "min_pixels", 1, MOST_PIXELS, low, &low, err));

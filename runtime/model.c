@@ -58,7 +58,7 @@ static ocelli_status open_checkpoint_files(ocelli_model *model, ocelli_error *er
     OC_TRY(oc_weights_get(model->decoder_files, OC_EMBED_TOKENS, 2, shape, &embed, err));
     model->stored_dtype = embed.dtype;
     oc_tensor head;
-    if (!oc_weights_find(model->decoder_files, OC_LM_HEAD, &head, NULL)) {
+    if (!config->tie_is_said && !oc_weights_find(model->decoder_files, OC_LM_HEAD, &head, NULL)) {
         config->tied = true;
     }
     const char *path;

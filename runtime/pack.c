@@ -286,7 +286,7 @@ static ocelli_status check_source(job *j, ocelli_error *err)
     }
     OC_TRY(oc_config_read(&j->config, j->checkpoint, err));
     OC_TRY(oc_weights_open(&j->weights, j->checkpoint, err));
-    if (!oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
+    if (!j->config.decoder.tie_is_said && !oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
         j->config.decoder.tied = true;
     }
     OC_TRY(oc_bpe_open(&bpe, j->checkpoint, j->config.decoder.vocab, err));

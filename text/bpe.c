@@ -28,12 +28,8 @@ ocelli_status oc_bpe_open(oc_bpe **out, const char *directory, size_t id_limit, 
 void oc_bpe_close(oc_bpe *bpe)
 {
     if (bpe != NULL) {
-        oc_buffer_close(&bpe->bytes);
-        oc_free(bpe->begin);
-        oc_free(bpe->length);
-        oc_free(bpe->special);
-        oc_free(bpe->merges);
-        oc_free(bpe->added);
+        oc_free(bpe->block);
+        oc_map_close(&bpe->map);
         oc_free(bpe);
     }
 }
@@ -45,7 +41,7 @@ const char *oc_bpe_bytes(const oc_bpe *bpe, int32_t id, size_t *length)
         return "";
     }
     *length = bpe->length[id];
-    return bpe->bytes.data + bpe->begin[id];
+    return bpe->bytes + bpe->begin[id];
 }
 
 bool oc_bpe_is_special(const oc_bpe *bpe, int32_t id)
@@ -53,17 +49,21 @@ bool oc_bpe_is_special(const oc_bpe *bpe, int32_t id)
     return id >= 0 && (size_t)id < bpe->size && bpe->special[id] != 0;
 }
 
+static bool is_text(const oc_bpe *bpe, int32_t id, const char *text, size_t length)
+{
+    return bpe->length[id] == length && memcmp(bpe->bytes + bpe->begin[id], text, length) == 0;
+}
+
 int32_t oc_bpe_find_added(const oc_bpe *bpe, const char *text)
 {
     size_t length = strlen(text);
     for (size_t i = 0; i < bpe->added_count; i++) {
-        if (bpe->added[i].length == length && memcmp(bpe->added[i].text, text, length) == 0) {
-            return bpe->added[i].id;
+        if (is_text(bpe, bpe->added[i], text, length)) {
+            return bpe->added[i];
         }
     }
     for (size_t id = 0; length > 0 && id < bpe->size; id++) {
-        if (bpe->length[id] == length &&
-            memcmp(bpe->bytes.data + bpe->begin[id], text, length) == 0) {
+        if (is_text(bpe, (int32_t)id, text, length)) {
             return (int32_t)id;
         }
     }

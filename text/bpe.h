@@ -3,6 +3,7 @@
 #define OC_TEXT_BPE_H
 
 #include "runtime/base/buffer.h"
+#include "runtime/base/hash.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,11 +14,22 @@ typedef struct oc_bpe oc_bpe;
  * added_tokens; if it is absent, vocab.json, merges.txt and tokenizer_config.json, the older form of
  * a Qwen2Tokenizer. Refuses what is not a BPE with the Qwen pre-tokeniser and NFC, options that
  * would change ids, ids that repeat or are not below id_limit (the embedding table's rows), merges
- * of unknown tokens, a vocabulary without all 256 bytes. Ids may have holes. The JSON tree is
- * dropped once the tables are built. OCELLI_E_IO, OCELLI_E_FORMAT (damaged), OCELLI_E_UNSUPPORTED
+ * of unknown tokens, a vocabulary without all 256 bytes. Ids may have holes. OCELLI_E_IO, OCELLI_E_FORMAT (damaged), OCELLI_E_UNSUPPORTED
  * (another pipeline); the message names the file. */
 ocelli_status oc_bpe_open(oc_bpe **out, const char *directory, size_t id_limit, ocelli_error *err);
 void oc_bpe_close(oc_bpe *bpe);
+
+/* The compiled form: the tables as one block, borrowed from bpe, to be written to a file as it is. The
+ * same tokenizer files always give the same bytes. */
+const void *oc_bpe_image(const oc_bpe *bpe, size_t *size);
+/* Opens such a file, mapped and used in place. Nothing in it is trusted: all counts, offsets and ids
+ * are checked, in one pass, so a wrong image gives at worst wrong ids below id_limit.
+ * OCELLI_E_IO, OCELLI_E_FORMAT (damaged, more ids than id_limit), OCELLI_E_UNSUPPORTED (another
+ * version or byte order). */
+ocelli_status oc_bpe_open_image(oc_bpe **out, const char *path, size_t id_limit, ocelli_error *err);
+/* The hash of the tokenizer.json that the tables were made from, through an image too; of the older
+ * files: of vocab.json, merges.txt and tokenizer_config.json in this order, end to end. */
+oc_hash oc_bpe_source(const oc_bpe *bpe);
 
 /* A piece of the text to encode. Added tokens are found only inside runs with special set; apart
  * from that the runs are one text: the pre-tokeniser and NFC reach across their borders. */

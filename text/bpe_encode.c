@@ -151,16 +151,22 @@ static ocelli_status flush(encoder *work, ocelli_error *err)
     return OCELLI_OK;
 }
 
-/* The longest added token at the start of text (size > 0); NULL if there is none. low .. high are
- * those that begin with the bytes looked at so far. */
-static const oc_bpe_added *match_added(const oc_bpe *bpe, const char *text, size_t size)
+/* Byte number depth of an added token. */
+static unsigned char added_byte(const oc_bpe *bpe, size_t which, size_t depth)
 {
-    const oc_bpe_added *longest = NULL;
+    return (unsigned char)bpe->bytes[bpe->begin[bpe->added[which]] + depth];
+}
+
+/* The longest added token at the start of text (size > 0); -1 if there is none. low .. high are
+ * those that begin with the bytes looked at so far. */
+static int32_t match_added(const oc_bpe *bpe, const char *text, size_t size)
+{
+    int32_t longest = -1;
     size_t low = bpe->added_first[(unsigned char)text[0]];
     size_t high = bpe->added_first[(unsigned char)text[0] + 1];
     for (size_t depth = 1; low < high; depth++) {
-        if (bpe->added[low].length == depth) {
-            longest = &bpe->added[low];
+        if (bpe->length[bpe->added[low]] == depth) {
+            longest = bpe->added[low];
             low++;
         }
         if (depth == size) {
@@ -170,7 +176,7 @@ static const oc_bpe_added *match_added(const oc_bpe *bpe, const char *text, size
         size_t last = high;
         while (low < last) { /* first one whose byte is not less */
             size_t middle = low + (last - low) / 2;
-            if ((unsigned char)bpe->added[middle].text[depth] < byte) {
+            if (added_byte(bpe, middle, depth) < byte) {
                 low = middle + 1;
             } else {
                 last = middle;
@@ -180,7 +186,7 @@ static const oc_bpe_added *match_added(const oc_bpe *bpe, const char *text, size
         last = high;
         while (first < last) { /* first one whose byte is greater */
             size_t middle = first + (last - first) / 2;
-            if ((unsigned char)bpe->added[middle].text[depth] <= byte) {
+            if (added_byte(bpe, middle, depth) <= byte) {
                 first = middle + 1;
             } else {
                 last = middle;
@@ -198,18 +204,18 @@ static ocelli_status encode_special_run(encoder *work, const char *text, size_t 
     size_t begin = 0;
     for (size_t at = 0; at < size;) {
         unsigned char byte = (unsigned char)text[at];
-        const oc_bpe_added *added = NULL;
+        int32_t added = -1;
         if (bpe->added_first[byte] < bpe->added_first[byte + 1]) {
             added = match_added(bpe, text + at, size - at);
         }
-        if (added == NULL) {
+        if (added < 0) {
             at++;
             continue;
         }
         OC_TRY(oc_buffer_append(&work->raw, text + begin, at - begin, err));
         OC_TRY(flush(work, err));
-        OC_TRY(oc_ids_push(work->out, added->id, err));
-        at += added->length;
+        OC_TRY(oc_ids_push(work->out, added, err));
+        at += bpe->length[added];
         begin = at;
     }
     return oc_buffer_append(&work->raw, text + begin, size - begin, err);

@@ -2,8 +2,10 @@
  * of tokenizer_config.json. It says nothing of the pipeline, so the class that names it must be
  * Qwen2Tokenizer, whose pipeline is ours. */
 #include "runtime/base/file.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/json.h"
 #include "runtime/base/memory.h"
+#include "text/bpe_scan.h"
 #include "text/bpe_tables.h"
 
 #include <stdlib.h>
@@ -11,28 +13,45 @@
 
 /* What is read, all of it alive until the tables are built. */
 typedef struct legacy {
-    oc_json vocabulary, config;
+    oc_bpe_scan vocabulary;
+    oc_json config;
+    char *config_text; /* [config_size] */
+    size_t config_size;
     char *merges; /* [merges_size], NUL-ended */
     size_t merges_size;
     char *merges_path;
 } legacy;
 
-static ocelli_status read_json(oc_json *out, const char *directory, const char *name,
-                               ocelli_error *err)
+static ocelli_status open_vocabulary(oc_bpe_scan *out, const char *directory, ocelli_error *err)
 {
-    char *path = oc_path_join(directory, name);
+    char *path = oc_path_join(directory, "vocab.json");
     if (path == NULL) {
-        return oc_fail_memory(err, name);
+        return oc_fail_memory(err, "vocab.json");
     }
-    ocelli_status status = oc_json_open(out, path, err);
+    ocelli_status status = oc_bpe_scan_open(out, path, err);
+    oc_free(path);
+    return status == OCELLI_OK ? oc_bpe_scan_vocabulary(out, err) : status;
+}
+
+static ocelli_status open_config(legacy *files, const char *directory, ocelli_error *err)
+{
+    char *path = oc_path_join(directory, "tokenizer_config.json");
+    if (path == NULL) {
+        return oc_fail_memory(err, "tokenizer_config.json");
+    }
+    ocelli_status status =
+        oc_file_read(&files->config_text, &files->config_size, path, OC_JSON_LIMIT, err);
+    if (status == OCELLI_OK) {
+        status = oc_json_parse(&files->config, path, files->config_text, files->config_size, err);
+    }
     oc_free(path);
     return status;
 }
 
 static ocelli_status read_files(legacy *files, const char *directory, ocelli_error *err)
 {
-    OC_TRY(read_json(&files->vocabulary, directory, "vocab.json", err));
-    OC_TRY(read_json(&files->config, directory, "tokenizer_config.json", err));
+    OC_TRY(open_vocabulary(&files->vocabulary, directory, err));
+    OC_TRY(open_config(files, directory, err));
     files->merges_path = oc_path_join(directory, "merges.txt");
     if (files->merges_path == NULL) {
         return oc_fail_memory(err, "merges.txt");
@@ -101,14 +120,27 @@ static ocelli_status read_added(oc_bpe_builder *builder, const cJSON *tokens, oc
 static ocelli_status fill(oc_bpe_builder *builder, const legacy *files, const cJSON *added,
                           ocelli_error *err)
 {
-    for (const cJSON *word = files->vocabulary.tree->child; word != NULL; word = word->next) {
-        OC_TRY(oc_bpe_builder_word(builder, word, err));
-    }
+    OC_TRY(oc_bpe_scan_words(&files->vocabulary, builder, err));
     builder->file = files->merges_path;
     OC_TRY(read_merges(builder, files, err));
     builder->file = files->config.name;
     OC_TRY(read_added(builder, added, err));
     builder->file = files->vocabulary.name;
+    return OCELLI_OK;
+}
+
+/* The vocabulary has been scanned, but not yet taken apart. */
+static ocelli_status hash_files(oc_hash *out, const legacy *files, ocelli_error *err)
+{
+    oc_hasher *hasher = oc_hasher_open();
+    if (hasher == NULL) {
+        return oc_fail_memory(err, "a hash");
+    }
+    oc_hasher_update(hasher, files->vocabulary.text, files->vocabulary.size);
+    oc_hasher_update(hasher, files->merges, files->merges_size);
+    oc_hasher_update(hasher, files->config_text, files->config_size);
+    *out = oc_hasher_digest(hasher);
+    oc_hasher_close(hasher);
     return OCELLI_OK;
 }
 
@@ -121,21 +153,20 @@ static ocelli_status build(oc_bpe **out, const legacy *files, size_t id_limit, o
                        "%s: has no added_tokens_decoder, and there is no tokenizer.json",
                        files->config.name);
     }
-    size_t words = 0;
     size_t merges = 1;
     size_t tokens = 0;
-    for (const cJSON *word = files->vocabulary.tree->child; word != NULL; word = word->next) {
-        words++;
-    }
     for (const cJSON *token = added->child; token != NULL; token = token->next) {
         tokens++;
     }
     for (size_t i = 0; i < files->merges_size; i++) {
         merges += files->merges[i] == '\n' ? 1 : 0;
     }
+    oc_hash source;
+    OC_TRY(hash_files(&source, files, err));
     oc_bpe_builder builder;
-    OC_TRY(oc_bpe_builder_open(&builder, files->vocabulary.name, id_limit, words, merges, tokens,
-                               err));
+    OC_TRY(oc_bpe_builder_open(&builder, files->vocabulary.name, id_limit,
+                               files->vocabulary.vocabulary.count, merges, tokens, err));
+    builder.source = source;
     ocelli_status status = fill(&builder, files, added, err);
     if (status == OCELLI_OK) {
         status = oc_bpe_builder_finish(&builder, out, err);
@@ -152,8 +183,9 @@ ocelli_status oc_bpe_load_legacy(oc_bpe **out, const char *directory, size_t id_
     if (status == OCELLI_OK) {
         status = build(out, &files, id_limit, err);
     }
-    oc_json_close(&files.vocabulary);
+    oc_bpe_scan_close(&files.vocabulary);
     oc_json_close(&files.config);
+    oc_free(files.config_text);
     oc_free(files.merges);
     oc_free(files.merges_path);
     return status;

@@ -2,8 +2,10 @@
  *
  * The file describes a pipeline (normalizer, pre_tokenizer, model, post_processor, decoder). Here
  * the pipeline is fixed, so each stage is checked to be the one we have: a tokenizer that is nearly
- * the same gives ids that are nearly right, which nobody notices. */
+ * the same gives ids that are nearly right, which nobody notices. The two large tables are read by
+ * bpe_scan.c. */
 #include "runtime/base/json.h"
+#include "text/bpe_scan.h"
 #include "text/bpe_tables.h"
 
 #include <string.h>
@@ -149,22 +151,6 @@ static ocelli_status check_model(const char *file, const cJSON *model, ocelli_er
     return OCELLI_OK;
 }
 
-static ocelli_status read_merge(oc_bpe_builder *builder, const cJSON *node, ocelli_error *err)
-{
-    if (cJSON_IsString(node)) {
-        return oc_bpe_builder_merge_line(builder, node->valuestring, strlen(node->valuestring),
-                                         err);
-    }
-    const cJSON *left = cJSON_IsArray(node) ? node->child : NULL;
-    const cJSON *right = left != NULL ? left->next : NULL;
-    if (!cJSON_IsString(left) || !cJSON_IsString(right) || right->next != NULL) {
-        return oc_fail(err, OCELLI_E_FORMAT, "%s: merge %u is not a pair of tokens", builder->file,
-                       (unsigned)builder->merge_count);
-    }
-    return oc_bpe_builder_merge(builder, left->valuestring, strlen(left->valuestring),
-                                right->valuestring, strlen(right->valuestring), err);
-}
-
 ocelli_status oc_bpe_load_added(oc_bpe_builder *builder, const cJSON *node, int64_t id,
                                 ocelli_error *err)
 {
@@ -182,15 +168,11 @@ ocelli_status oc_bpe_load_added(oc_bpe_builder *builder, const cJSON *node, int6
     return oc_bpe_builder_added(builder, id, content, special, err);
 }
 
-static ocelli_status fill(oc_bpe_builder *builder, const cJSON *vocabulary, const cJSON *merges,
-                          const cJSON *added, ocelli_error *err)
+static ocelli_status fill(oc_bpe_builder *builder, const oc_bpe_scan *scan, const cJSON *added,
+                          ocelli_error *err)
 {
-    for (const cJSON *word = vocabulary->child; word != NULL; word = word->next) {
-        OC_TRY(oc_bpe_builder_word(builder, word, err));
-    }
-    for (const cJSON *merge = merges->child; merge != NULL; merge = merge->next) {
-        OC_TRY(read_merge(builder, merge, err));
-    }
+    OC_TRY(oc_bpe_scan_words(scan, builder, err));
+    OC_TRY(oc_bpe_scan_merges(scan, builder, err));
     for (const cJSON *token = added->child; token != NULL; token = token->next) {
         oc_json_object object = {.file = builder->file, .where = "added_tokens"};
         int64_t id;
@@ -201,7 +183,9 @@ static ocelli_status fill(oc_bpe_builder *builder, const cJSON *vocabulary, cons
     return OCELLI_OK;
 }
 
-static ocelli_status load(oc_bpe **out, const oc_json *json, size_t id_limit, ocelli_error *err)
+/* json is the file without the entries of the two large tables, which are in scan. */
+static ocelli_status load(oc_bpe **out, const oc_json *json, const oc_bpe_scan *scan,
+                          size_t id_limit, ocelli_error *err)
 {
     const char *file = json->name;
     const cJSON *model = cJSON_GetObjectItemCaseSensitive(json->tree, "model");
@@ -220,9 +204,10 @@ static ocelli_status load(oc_bpe **out, const oc_json *json, size_t id_limit, oc
                                                    : "added_tokens is not a list");
     }
     oc_bpe_builder builder;
-    OC_TRY(oc_bpe_builder_open(&builder, file, id_limit, count_children(vocabulary),
-                               count_children(merges), count_children(added), err));
-    ocelli_status status = fill(&builder, vocabulary, merges, added, err);
+    OC_TRY(oc_bpe_builder_open(&builder, file, id_limit, scan->vocabulary.count, scan->merges.count,
+                               count_children(added), err));
+    builder.source = scan->hash;
+    ocelli_status status = fill(&builder, scan, added, err);
     if (status == OCELLI_OK) {
         status = oc_bpe_builder_finish(&builder, out, err);
     }
@@ -232,9 +217,14 @@ static ocelli_status load(oc_bpe **out, const oc_json *json, size_t id_limit, oc
 
 ocelli_status oc_bpe_load_json(oc_bpe **out, const char *path, size_t id_limit, ocelli_error *err)
 {
+    oc_bpe_scan scan;
     oc_json json;
-    OC_TRY(oc_json_open(&json, path, err));
-    ocelli_status status = load(out, &json, id_limit, err);
-    oc_json_close(&json);
+    OC_TRY(oc_bpe_scan_open(&scan, path, err));
+    ocelli_status status = oc_bpe_scan_tokenizer(&scan, &json, err);
+    if (status == OCELLI_OK) {
+        status = load(out, &json, &scan, id_limit, err);
+        oc_json_close(&json);
+    }
+    oc_bpe_scan_close(&scan);
     return status;
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/base/hash.h"
 #include "runtime/base/memory.h"
+#include "text/bpe_image.h"
 #include "text/unicode.h"
 
 #include <math.h>
@@ -50,33 +51,35 @@ ocelli_status oc_bpe_builder_open(oc_bpe_builder *builder, const char *file, siz
     *builder = (oc_bpe_builder){.file = file,
                                 .id_limit = id_limit < OC_BPE_ID_LIMIT ? id_limit : OC_BPE_ID_LIMIT,
                                 .word_slots = word_slots,
+                                .merge_slots = merge_slots,
                                 .added_room = added};
-    oc_bpe *bpe = oc_alloc(1, sizeof *bpe);
-    if (bpe == NULL || word_slots == 0 || merge_slots == 0) {
-        oc_free(bpe);
+    if (word_slots == 0 || merge_slots == 0) {
         return oc_fail_memory(err, file);
     }
-    builder->bpe = bpe;
-    bpe->merge_slots = merge_slots;
-    bpe->merges = oc_alloc(merge_slots, sizeof *bpe->merges);
-    bpe->added = oc_alloc(added, sizeof *bpe->added);
+    builder->merges = oc_alloc(merge_slots, sizeof *builder->merges);
+    builder->added = oc_alloc(added, sizeof *builder->added);
     builder->words = oc_alloc(word_slots, sizeof *builder->words);
-    if (bpe->merges == NULL || bpe->added == NULL || builder->words == NULL) {
+    if (builder->merges == NULL || builder->added == NULL || builder->words == NULL) {
         oc_bpe_builder_close(builder);
         return oc_fail_memory(err, file);
     }
     for (size_t i = 0; i < merge_slots; i++) {
-        bpe->merges[i].pair = UINT64_MAX;
+        builder->merges[i].pair = UINT64_MAX;
     }
     for (size_t i = 0; i < 256; i++) {
-        bpe->byte_id[i] = -1;
+        builder->byte_id[i] = -1;
     }
     return OCELLI_OK;
 }
 
 void oc_bpe_builder_close(oc_bpe_builder *builder)
 {
-    oc_bpe_close(builder->bpe);
+    oc_buffer_close(&builder->bytes);
+    oc_free(builder->begin);
+    oc_free(builder->length);
+    oc_free(builder->special);
+    oc_free(builder->merges);
+    oc_free(builder->added);
     oc_free(builder->words);
     oc_buffer_close(&builder->joined);
     *builder = (oc_bpe_builder){0};
@@ -91,7 +94,7 @@ static struct oc_bpe_word *find_word(const oc_bpe_builder *builder, const char *
     size_t mask = builder->word_slots - 1;
     size_t at = (size_t)oc_hash_bytes(spelling, length).low & mask;
     while (builder->words[at].spelling != NULL &&
-           (strlen(builder->words[at].spelling) != length ||
+           (builder->words[at].length != length ||
             memcmp(builder->words[at].spelling, spelling, length) != 0)) {
         at = (at + 1) & mask;
     }
@@ -100,25 +103,25 @@ static struct oc_bpe_word *find_word(const oc_bpe_builder *builder, const char *
 
 static ocelli_status reserve_id(oc_bpe_builder *builder, size_t id, ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
     if (id >= builder->capacity) {
-        size_t capacity = builder->capacity > 0 ? builder->capacity : 1024;
+        size_t old = builder->capacity;
+        size_t capacity = old > 0 ? old : 1024;
         while (capacity <= id) {
             capacity *= 2; /* id < OC_BPE_ID_LIMIT: cannot wrap */
         }
-        uint32_t *begin = oc_grow(bpe->begin, builder->capacity, capacity, sizeof *begin);
-        bpe->begin = begin != NULL ? begin : bpe->begin;
-        uint32_t *length = oc_grow(bpe->length, builder->capacity, capacity, sizeof *length);
-        bpe->length = length != NULL ? length : bpe->length;
-        uint8_t *special = oc_grow(bpe->special, builder->capacity, capacity, sizeof *special);
-        bpe->special = special != NULL ? special : bpe->special;
+        uint32_t *begin = oc_grow(builder->begin, old, capacity, sizeof *begin);
+        builder->begin = begin != NULL ? begin : builder->begin;
+        uint32_t *length = oc_grow(builder->length, old, capacity, sizeof *length);
+        builder->length = length != NULL ? length : builder->length;
+        uint8_t *special = oc_grow(builder->special, old, capacity, sizeof *special);
+        builder->special = special != NULL ? special : builder->special;
         if (begin == NULL || length == NULL || special == NULL) {
             return oc_fail_memory(err, builder->file);
         }
         builder->capacity = capacity;
     }
-    if (id >= bpe->size) {
-        bpe->size = id + 1;
+    if (id >= builder->size) {
+        builder->size = id + 1;
     }
     return OCELLI_OK;
 }
@@ -126,13 +129,12 @@ static ocelli_status reserve_id(oc_bpe_builder *builder, size_t id, ocelli_error
 static ocelli_status set_bytes(oc_bpe_builder *builder, size_t id, const char *bytes, size_t length,
                                ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
-    if (length > UINT32_MAX || bpe->bytes.length > UINT32_MAX - length) {
+    if (length > UINT32_MAX || builder->bytes.length > UINT32_MAX - length) {
         return oc_fail(err, OCELLI_E_LIMIT, "%s: tokens of more than 4 GiB", builder->file);
     }
-    bpe->begin[id] = (uint32_t)bpe->bytes.length;
-    bpe->length[id] = (uint32_t)length;
-    return oc_buffer_append(&bpe->bytes, bytes, length, err);
+    builder->begin[id] = (uint32_t)builder->bytes.length;
+    builder->length[id] = (uint32_t)length;
+    return oc_buffer_append(&builder->bytes, bytes, length, err);
 }
 
 /* Writes the bytes that a spelling stands for over it in the arena: they are never longer. Returns
@@ -151,81 +153,49 @@ static size_t spell_out(char *text, size_t length)
     return count;
 }
 
-ocelli_status oc_bpe_builder_word(oc_bpe_builder *builder, const cJSON *entry, ocelli_error *err)
+ocelli_status oc_bpe_builder_word(oc_bpe_builder *builder, const char *spelling, size_t length,
+                                  double number, ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
-    const char *spelling = entry->string != NULL ? entry->string : "";
-    size_t spelling_length = strlen(spelling);
-    if (spelling_length == 0 ||
-        oc_utf8_valid_prefix(spelling, spelling_length) != spelling_length) {
+    if (length == 0 || length > UINT32_MAX || oc_utf8_valid_prefix(spelling, length) != length) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: the vocabulary has an entry that is %s",
-                       builder->file, spelling_length == 0 ? "empty" : "not UTF-8");
+                       builder->file, length == 0 ? "empty" : "not UTF-8");
     }
-    if (!cJSON_IsNumber(entry) || !(entry->valuedouble >= 0) ||
-        entry->valuedouble != floor(entry->valuedouble)) {
+    if (!(number >= 0) || number != floor(number)) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: the id of vocabulary entry \"%.60s\" is not a whole number",
                        builder->file, spelling);
     }
-    if (entry->valuedouble >= (double)builder->id_limit) {
+    if (number >= (double)builder->id_limit) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: vocabulary entry \"%.60s\" has id %.0f, but the model has %zu ids",
-                       builder->file, spelling, entry->valuedouble, builder->id_limit);
+                       builder->file, spelling, number, builder->id_limit);
     }
-    size_t id = (size_t)entry->valuedouble;
+    size_t id = (size_t)number;
     OC_TRY(reserve_id(builder, id, err));
-    struct oc_bpe_word *slot = find_word(builder, spelling, spelling_length);
-    if (slot->spelling != NULL || bpe->length[id] != 0) {
+    struct oc_bpe_word *slot = find_word(builder, spelling, length);
+    if (slot->spelling != NULL || builder->length[id] != 0) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: %s (\"%.60s\", id %zu)", builder->file,
                        slot->spelling != NULL ? "the vocabulary has an entry twice"
                                               : "two vocabulary entries have the same id",
                        spelling, id);
     }
-    *slot = (struct oc_bpe_word){.spelling = spelling, .id = (int32_t)id};
-    OC_TRY(set_bytes(builder, id, spelling, spelling_length, err));
-    char *text = bpe->bytes.data + bpe->begin[id];
-    size_t count = spell_out(text, spelling_length);
+    *slot =
+        (struct oc_bpe_word){.spelling = spelling, .length = (uint32_t)length, .id = (int32_t)id};
+    OC_TRY(set_bytes(builder, id, spelling, length, err));
+    char *text = builder->bytes.data + builder->begin[id];
+    size_t count = spell_out(text, length);
     if (count > 0) {
-        bpe->length[id] = (uint32_t)count;
-        bpe->bytes.length -= spelling_length - count;
-        bpe->bytes.data[bpe->bytes.length] = '\0';
+        builder->length[id] = (uint32_t)count;
+        builder->bytes.length -= length - count;
+        builder->bytes.data[builder->bytes.length] = '\0';
         if (count == 1) {
-            bpe->byte_id[(unsigned char)text[0]] = (int32_t)id;
+            builder->byte_id[(unsigned char)text[0]] = (int32_t)id;
         }
     }
     return OCELLI_OK;
 }
 
 /* ---- merges --------------------------------------------------------------------------------- */
-
-static uint64_t pair_of(int32_t left, int32_t right)
-{
-    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-}
-
-/* Ids are small and dense; this spreads them over all bits (the finaliser of splitmix64). */
-static uint64_t mix(uint64_t value)
-{
-    value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-    return value ^ value >> 31;
-}
-
-static size_t merge_slot(const oc_bpe *bpe, uint64_t pair)
-{
-    size_t mask = bpe->merge_slots - 1;
-    size_t at = (size_t)mix(pair) & mask;
-    while (bpe->merges[at].pair != pair && bpe->merges[at].pair != UINT64_MAX) {
-        at = (at + 1) & mask;
-    }
-    return at;
-}
-
-const oc_bpe_merge *oc_bpe_find_merge(const oc_bpe *bpe, int32_t left, int32_t right)
-{
-    const oc_bpe_merge *merge = &bpe->merges[merge_slot(bpe, pair_of(left, right))];
-    return merge->pair != UINT64_MAX ? merge : NULL;
-}
 
 ocelli_status oc_bpe_builder_merge(oc_bpe_builder *builder, const char *left, size_t left_length,
                                    const char *right, size_t right_length, ocelli_error *err)
@@ -242,9 +212,9 @@ ocelli_status oc_bpe_builder_merge(oc_bpe_builder *builder, const char *left, si
                        "%s: merge %u gives \"%.60s\", but the vocabulary lacks it or a part of it",
                        builder->file, (unsigned)builder->merge_count, joined->data);
     }
-    uint64_t pair = pair_of(first->id, second->id);
+    uint64_t pair = oc_bpe_pair(first->id, second->id);
     /* A pair that comes twice keeps its last rank, as in the reference. */
-    builder->bpe->merges[merge_slot(builder->bpe, pair)] =
+    builder->merges[oc_bpe_merge_slot(builder->merges, builder->merge_slots, pair)] =
         (oc_bpe_merge){.pair = pair, .rank = builder->merge_count, .id = both->id};
     builder->merge_count++;
     return OCELLI_OK;
@@ -268,7 +238,6 @@ ocelli_status oc_bpe_builder_merge_line(oc_bpe_builder *builder, const char *lin
 ocelli_status oc_bpe_builder_added(oc_bpe_builder *builder, int64_t id, const char *content,
                                    bool special, ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
     size_t length = strlen(content);
     if (length == 0 || length > OC_BPE_ADDED_LIMIT ||
         oc_utf8_valid_prefix(content, length) != length) {
@@ -286,68 +255,85 @@ ocelli_status oc_bpe_builder_added(oc_bpe_builder *builder, int64_t id, const ch
     OC_TRY(reserve_id(builder, (size_t)id, err));
     /* A spelling has one id, and an id one spelling: the vocabulary may hold an added token too. */
     const struct oc_bpe_word *word = find_word(builder, content, length);
-    if (word->spelling != NULL ? word->id != id : bpe->length[id] != 0) {
+    if (word->spelling != NULL ? word->id != id : builder->length[id] != 0) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: added token \"%.60s\" has id %lld, but %s",
                        builder->file, content, (long long)id,
                        word->spelling != NULL ? "the vocabulary gives it another"
                                               : "another token has that id");
     }
-    if (bpe->added_count == builder->added_room) {
+    if (builder->added_count == builder->added_room) {
         return oc_fail(err, OCELLI_E_INTERNAL, "%s: more added tokens than counted", builder->file);
     }
     OC_TRY(set_bytes(builder, (size_t)id, content, length, err));
-    bpe->special[id] = special ? 1 : 0;
-    bpe->added[bpe->added_count++] = (oc_bpe_added){.length = length, .id = (int32_t)id};
+    builder->special[id] = special ? 1 : 0;
+    builder->added[builder->added_count++] = (int32_t)id;
     return OCELLI_OK;
 }
 
+/* An added token while they are sorted. */
+typedef struct added_text {
+    const char *text; /* [length] */
+    size_t length;
+    int32_t id;
+} added_text;
+
 static int compare_added(const void *left, const void *right)
 {
-    const oc_bpe_added *a = left;
-    const oc_bpe_added *b = right;
-    int order = memcmp(a->text, b->text, a->length < b->length ? a->length : b->length);
-    if (order == 0 && a->length != b->length) {
-        order = a->length < b->length ? -1 : 1;
-    }
-    return order;
+    const added_text *a = left;
+    const added_text *b = right;
+    return oc_bpe_compare_bytes(a->text, a->length, b->text, b->length);
 }
 
 static ocelli_status sort_added(oc_bpe_builder *builder, ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
-    for (size_t i = 0; i < bpe->added_count; i++) { /* the arena does not move any more */
-        bpe->added[i].text = bpe->bytes.data + bpe->begin[bpe->added[i].id];
+    size_t count = builder->added_count;
+    added_text *sorted = oc_alloc(count, sizeof *sorted);
+    if (sorted == NULL) {
+        return oc_fail_memory(err, builder->file);
     }
-    if (bpe->added_count > 1) {
-        qsort(bpe->added, bpe->added_count, sizeof *bpe->added, compare_added);
+    for (size_t i = 0; i < count; i++) {
+        int32_t id = builder->added[i];
+        sorted[i] = (added_text){.text = builder->bytes.data + builder->begin[id],
+                                 .length = builder->length[id],
+                                 .id = id};
     }
-    for (size_t i = 0; i < bpe->added_count; i++) {
-        if (i > 0 && compare_added(&bpe->added[i - 1], &bpe->added[i]) == 0) {
-            return oc_fail(
-                err, OCELLI_E_FORMAT, "%s: added token \"%.*s\" is there twice", builder->file,
-                (int)(bpe->added[i].length < 60 ? bpe->added[i].length : 60), bpe->added[i].text);
+    if (count > 1) {
+        qsort(sorted, count, sizeof *sorted, compare_added);
+    }
+    ocelli_status status = OCELLI_OK;
+    for (size_t i = 0; i < count && status == OCELLI_OK; i++) {
+        builder->added[i] = sorted[i].id;
+        if (i > 0 && compare_added(&sorted[i - 1], &sorted[i]) == 0) {
+            status = oc_fail(err, OCELLI_E_FORMAT, "%s: added token \"%.*s\" is there twice",
+                             builder->file, (int)(sorted[i].length < 60 ? sorted[i].length : 60),
+                             sorted[i].text);
         }
-        bpe->added_first[(unsigned char)bpe->added[i].text[0] + 1]++;
     }
-    for (size_t i = 1; i < 257; i++) {
-        bpe->added_first[i] += bpe->added_first[i - 1];
-    }
-    return OCELLI_OK;
+    oc_free(sorted);
+    return status;
 }
 
 ocelli_status oc_bpe_builder_finish(oc_bpe_builder *builder, oc_bpe **out, ocelli_error *err)
 {
-    oc_bpe *bpe = builder->bpe;
     for (size_t i = 0; i < 256; i++) {
-        if (bpe->byte_id[i] < 0) {
+        if (builder->byte_id[i] < 0) {
             return oc_fail(err, OCELLI_E_FORMAT,
                            "%s: the vocabulary has no token for the single byte 0x%02zX",
                            builder->file, i);
         }
     }
     OC_TRY(sort_added(builder, err));
-    builder->bpe = NULL;
-    oc_bpe_builder_close(builder);
-    *out = bpe;
-    return OCELLI_OK;
+    oc_bpe tables = {.size = builder->size,
+                     .bytes = builder->bytes.data,
+                     .bytes_size = builder->bytes.length,
+                     .begin = builder->begin,
+                     .length = builder->length,
+                     .special = builder->special,
+                     .byte_id = builder->byte_id,
+                     .merges = builder->merges,
+                     .merge_slots = builder->merge_slots,
+                     .added = builder->added,
+                     .added_count = builder->added_count,
+                     .source = builder->source};
+    return oc_bpe_image_build(out, &tables, builder->file, err);
 }

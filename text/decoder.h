@@ -17,8 +17,9 @@ typedef struct oc_decoder_config {
     float rms_norm_eps;
     oc_mrope_config mrope;
     bool attention_bias;
-    bool tied;      /* lm_head is embed_tokens */
-    size_t context; /* max_position_embeddings */
+    bool tied;        /* lm_head is embed_tokens */
+    bool tie_is_said; /* by the config; else a missing lm_head means tied */
+    size_t context;   /* max_position_embeddings */
     /* Mixture of experts; experts 0: every layer is dense. */
     size_t experts, experts_per_token, expert_intermediate;
     bool *sparse; /* [layers]: the layer has experts; NULL when experts is 0; owned by the config */

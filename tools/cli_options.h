@@ -54,6 +54,10 @@ typedef enum flag_id {
     FLAG_FORCE,
     FLAG_PICTURE,
     FLAG_LIMIT,
+    FLAG_CONFIG,
+    FLAG_TOKENIZER,
+    FLAG_SHARD_SIZE,
+    FLAG_LAYERS,
     FLAG_DRY_RUN,
     FLAG_JSON,
     FLAG_TIMINGS,
@@ -87,7 +91,9 @@ typedef struct cli_options {
     bool no_repetition_stop;
     bool embed_bf16, force;
     picture_size picture;
-    uint64_t limit; /* 0: all */
+    uint64_t limit;                 /* 0: all */
+    const char *config, *tokenizer; /* NULL: none */
+    uint64_t shard_size, layers;    /* layers 0: all */
     bool dry_run, json, timings, quiet, verbose, help;
 
     bool given[FLAG_TOTAL]; /* named on the command line, by flag_id */

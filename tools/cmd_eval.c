@@ -72,7 +72,7 @@ static int load_frames(run *r, const char *folder, const cJSON *frames, double f
     cJSON_ArrayForEach(frame, frames)
     {
         if (good) {
-            paths[at] = path_join(folder, frame->valuestring);
+            paths[at] = folder_path(folder, frame->valuestring);
             good = paths[at] != NULL;
             at += good;
         }
@@ -101,7 +101,7 @@ static int load_medium(run *r, const char *folder, const cJSON *source, medium *
     if (is_video && frames != NULL) {
         return load_frames(r, folder, frames, fps, out);
     }
-    char *path = path_join(folder, name);
+    char *path = folder_path(folder, name);
     if (path == NULL) {
         report_error("no memory");
         return EXIT_FAILED;

@@ -68,8 +68,32 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "answers are as expected, by task and in all, and how many equal the recorded answers of the "
      "reference. --verbose shows each answer that is not as recorded.",
      "ocelli eval tests/eval -m samples/model", cmd_eval},
+    {COMMAND_SYNTH, "synth", "[SHAPE] OUT", 1, 2, OPERAND_WORD,
+     "qwen3-vl-2b qwen3-vl-4b qwen3-vl-8b qwen3-vl-32b qwen3-vl-30b-a3b qwen3-vl-235b-a22b",
+     "write a checkpoint of random weights",
+     "Writes a checkpoint in the Hugging Face layout to the new folder OUT, of a published SHAPE "
+     "or "
+     "of the sizes in --config: for measuring and testing what needs the size of a model and not "
+     "its "
+     "knowledge. It answers in nonsense. Shapes: qwen3-vl-2b, qwen3-vl-4b, qwen3-vl-8b, "
+     "qwen3-vl-32b, qwen3-vl-30b-a3b, qwen3-vl-235b-a22b.\n\n"
+     "The weights come from a counter-based generator, so that any program can make the same ones, "
+     "or any part of them. All integers have 64 bits and wrap. Value i of a tensor: key is "
+     "FNV-1a(name) xor seed; word is mix(key + (i / 2 + 1) * 0x9E3779B97F4A7C15), where mix is the "
+     "output function of splitmix64; level is the sum of the lower four bytes of word where i is "
+     "even, of the upper four where it is odd; the value is mean + (level - 510) * "
+     "(deviation / sqrt(21845)), in float64, rounded to float32 and then to bfloat16.\n\n"
+     "mean and deviation are 0 and gain / sqrt(columns) for matrices, where gain is 1, but "
+     "1 / sqrt(2 * layers) for those that write to the residual stream (o_proj, down_proj, the "
+     "blocks' attn.proj and linear_fc2), and 1/2 for the mergers' linear_fc2; 1 and 0.05 for "
+     "norms; 0 and 0.02 for biases; 0 and 0.03 for embed_tokens and lm_head; 0 and 0.05 for "
+     "pos_embed.",
+     "ocelli synth qwen3-vl-2b 2b\n"
+     "ocelli synth qwen3-vl-8b 8b --tokenizer Qwen3-VL-8B-Instruct\n"
+     "ocelli synth --config config.json out --layers 2",
+     cmd_synth},
     {COMMAND_HELP, "help", "[COMMAND]", 0, 1, OPERAND_WORD,
-     "caption ask video chat pack info verify eval help man completions", "explain a command",
+     "caption ask video chat pack info verify eval synth help man completions", "explain a command",
      "Prints what the program or one of its commands does, with every flag.", NULL, cmd_help},
     {COMMAND_MAN, "man", "", 0, 0, OPERAND_NONE, NULL, "print the manual page",
      "Prints the manual page in mdoc, for man -l or mandoc.", "ocelli man | mandoc -a", cmd_man},

@@ -164,7 +164,7 @@ static int read_items(const char *path, const char *text, eval_items *out)
 int eval_items_read(const char *folder, eval_items *out)
 {
     memset(out, 0, sizeof *out);
-    char *path = path_join(folder, "items.json");
+    char *path = folder_path(folder, "items.json");
     char *text = path != NULL ? read_file(path) : NULL;
     int code = text != NULL ? read_items(path, text, out) : EXIT_FAILED;
     if (path == NULL) {

@@ -221,7 +221,7 @@ void frames_folder_free(frames_folder *frames)
     memset(frames, 0, sizeof *frames);
 }
 
-char *path_join(const char *folder, const char *name)
+char *folder_path(const char *folder, const char *name)
 {
     size_t folder_length = strlen(folder);
     size_t name_size = strlen(name) + 1;

@@ -20,6 +20,6 @@ void frames_folder_free(frames_folder *frames);
 int natural_compare(const char *a, const char *b);
 
 /* "FOLDER/NAME", a new string; NULL: no memory. */
-char *path_join(const char *folder, const char *name);
+char *folder_path(const char *folder, const char *name);
 
 #endif

@@ -240,7 +240,7 @@ int medium_clip(run *r, const char *folder, double fps, bool fps_assumed, medium
         out->fps_assumed = fps_assumed;
         for (size_t i = 0; code == EXIT_DONE && i < count; i++) {
             const char *name = frames.names[indices[i]];
-            char *path = path_join(folder, name);
+            char *path = folder_path(folder, name);
             bool damaged = false;
             code =
                 path == NULL ? no_memory() : clip_add(&c, out, r, path, name, indices[i], &damaged);

@@ -11,8 +11,11 @@
 /* The names of files hold five digits. */
 enum { MOST_SHARDS = 99999 };
 
-static synth_tensor *add(synth_tensors *list, double mean, double deviation, int rank,
-                         const uint64_t *shape, const char *format, va_list arguments)
+/* A thousand times the largest published model; sums of bytes stay far inside 64 bits. */
+static const uint64_t MOST_VALUES = (uint64_t)1 << 48;
+
+static void add(synth_tensors *list, double mean, double deviation, int rank, const uint64_t *shape,
+                const char *format, va_list arguments)
 {
     if (list->count == list->room && !list->failed) {
         size_t room = list->room == 0 ? 512 : list->room * 2;
@@ -24,7 +27,7 @@ static synth_tensor *add(synth_tensors *list, double mean, double deviation, int
         }
     }
     if (list->failed) {
-        return NULL;
+        return;
     }
     synth_tensor *tensor = &list->items[list->count++];
     memset(tensor, 0, sizeof *tensor);
@@ -37,7 +40,6 @@ static synth_tensor *add(synth_tensors *list, double mean, double deviation, int
         tensor->shape[i] = shape[i];
         tensor->count *= shape[i];
     }
-    return tensor;
 }
 
 /* [rows, columns] */
@@ -236,6 +238,11 @@ bool synth_tensors_open(synth_tensors *out, const model_shape *shape, uint64_t s
     }
     for (size_t i = 0; i < out->count; i++) {
         *(i < decoder ? &out->text_values : &out->vision_values) += out->items[i].count;
+        if (out->text_values + out->vision_values > MOST_VALUES) {
+            report_error("a model of these sizes would have more than %llu parameters",
+                         (unsigned long long)MOST_VALUES);
+            return false;
+        }
     }
     return place(out, shard_bytes);
 }

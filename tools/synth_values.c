@@ -54,10 +54,10 @@ void synth_source_fill(const synth_source *source, uint64_t begin, size_t count,
     for (size_t i = 0; i < count; i += 2) {
         state += GOLDEN;
         uint64_t word = mix(state);
-        uint64_t pairs = (word & UINT64_C(0x00ff00ff00ff00ff)) +
-                         ((word >> 8) & UINT64_C(0x00ff00ff00ff00ff));
-        uint64_t sums = (pairs & UINT64_C(0x0000ffff0000ffff)) +
-                        ((pairs >> 16) & UINT64_C(0x0000ffff0000ffff));
+        uint64_t pairs =
+            (word & UINT64_C(0x00ff00ff00ff00ff)) + ((word >> 8) & UINT64_C(0x00ff00ff00ff00ff));
+        uint64_t sums =
+            (pairs & UINT64_C(0x0000ffff0000ffff)) + ((pairs >> 16) & UINT64_C(0x0000ffff0000ffff));
         put(out + 2 * i, source->values[(uint32_t)sums]);
         if (i + 1 < count) {
             put(out + 2 * i + 2, source->values[sums >> 32]);

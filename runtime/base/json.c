@@ -17,6 +17,11 @@ ocelli_status oc_json_parse(oc_json *out, const char *name, const char *bytes, s
         bytes += 3; /* a byte order mark: some editors write one */
         size -= 3;
     }
+    const char *nul = memchr(bytes, '\0', size);
+    if (nul != NULL) { /* the parser would take it for white space */
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: a NUL byte at byte %zu: not a text file", name,
+                       (size_t)(nul - bytes));
+    }
     const char *end = NULL;
     cJSON *tree = cJSON_ParseWithLengthOpts(bytes, size, &end, 0);
     if (tree == NULL) {
@@ -74,13 +79,6 @@ static const cJSON *item(oc_json_object object, const char *key)
     return found != NULL && !cJSON_IsNull(found) ? found : NULL;
 }
 
-oc_json_object oc_json_child(oc_json_object object, const char *key)
-{
-    const cJSON *found = item(object, key);
-    return (oc_json_object){
-        .file = object.file, .where = key, .node = cJSON_IsObject(found) ? found : NULL};
-}
-
 bool oc_json_has(oc_json_object object, const char *key)
 {
     return item(object, key) != NULL;
@@ -102,6 +100,18 @@ static ocelli_status wrong(oc_json_object object, const char *key, const char *w
     }
     return oc_fail(err, OCELLI_E_FORMAT, "%s: %s%s%s: expected %s, found %s", object.file,
                    object.where, object.where[0] != '\0' ? "." : "", key, wanted, value);
+}
+
+ocelli_status oc_json_child(oc_json_object object, const char *key, oc_json_object *out,
+                            ocelli_error *err)
+{
+    const cJSON *found = item(object, key);
+    *out = (oc_json_object){.file = object.file, .where = key, .node = found};
+    if (found != NULL && !cJSON_IsObject(found)) {
+        out->node = NULL;
+        return wrong(object, key, "an object", found, err);
+    }
+    return OCELLI_OK;
 }
 
 static bool whole_in_range(const cJSON *node, int64_t least, int64_t most, int64_t *out)
@@ -191,6 +201,19 @@ ocelli_status oc_json_string(oc_json_object object, const char *key, const char 
     return OCELLI_OK;
 }
 
+ocelli_status oc_json_ints_or_one(oc_json_object object, const char *key, int64_t least,
+                                  int64_t most, int64_t *out, size_t room, size_t *count,
+                                  ocelli_error *err)
+{
+    if (cJSON_IsNumber(item(object, key)) && room > 0) {
+        *count = 0;
+        OC_TRY(oc_json_int(object, key, least, most, out, err));
+        *count = 1;
+        return OCELLI_OK;
+    }
+    return oc_json_ints(object, key, least, most, out, room, count, err);
+}
+
 ocelli_status oc_json_ints(oc_json_object object, const char *key, int64_t least, int64_t most,
                            int64_t *out, size_t room, size_t *count, ocelli_error *err)
 {
@@ -199,8 +222,10 @@ ocelli_status oc_json_ints(oc_json_object object, const char *key, int64_t least
     if (found == NULL) {
         return OCELLI_OK;
     }
-    const cJSON *node = cJSON_IsArray(found) ? found->child : found;
-    for (; node != NULL; node = cJSON_IsArray(found) ? node->next : NULL) {
+    if (!cJSON_IsArray(found)) {
+        return wrong(object, key, "a list of whole numbers", found, err);
+    }
+    for (const cJSON *node = found->child; node != NULL; node = node->next) {
         if (*count == room) {
             *count = 0;
             return oc_fail(err, OCELLI_E_FORMAT, "%s: %s%s%s: more than %zu values", object.file,

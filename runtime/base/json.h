@@ -33,8 +33,10 @@ ocelli_status oc_json_parse(oc_json *out, const char *name, const char *bytes, s
 void oc_json_close(oc_json *json);
 
 oc_json_object oc_json_top(const oc_json *json);
-/* where must be a literal or outlive the object. */
-oc_json_object oc_json_child(oc_json_object object, const char *key);
+/* An object inside an object: absent or null gives one without a node, anything else that is no object
+ * is OCELLI_E_FORMAT. key must be a literal or outlive *out. */
+ocelli_status oc_json_child(oc_json_object object, const char *key, oc_json_object *out,
+                            ocelli_error *err);
 bool oc_json_has(oc_json_object object, const char *key);
 
 /* Required values: absent or out of range is OCELLI_E_FORMAT with file, key and what was found. */
@@ -53,9 +55,12 @@ ocelli_status oc_json_double_or(oc_json_object object, const char *key, double l
                                 double fallback, double *out, ocelli_error *err);
 ocelli_status oc_json_bool_or(oc_json_object object, const char *key, bool fallback, bool *out,
                               ocelli_error *err);
-/* A list of whole numbers, at most room of them; absent: *count is 0. A lone number counts as a
- * list of one (generation_config.json writes eos_token_id both ways). */
+/* A list of whole numbers, at most room of them; absent: *count is 0. */
 ocelli_status oc_json_ints(oc_json_object object, const char *key, int64_t least, int64_t most,
                            int64_t *out, size_t room, size_t *count, ocelli_error *err);
+/* The same, and a lone number is a list of one (eos_token_id is written both ways). */
+ocelli_status oc_json_ints_or_one(oc_json_object object, const char *key, int64_t least,
+                                  int64_t most, int64_t *out, size_t room, size_t *count,
+                                  ocelli_error *err);
 
 #endif

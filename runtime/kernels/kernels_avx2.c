@@ -13,6 +13,11 @@ enum { LANES = 8 };
 
 typedef __m256 vec;
 
+static inline void vec_prefetch(const void *p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T0);
+}
+
 static inline vec vec_zero(void)
 {
     return _mm256_setzero_ps();

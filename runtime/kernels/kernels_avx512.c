@@ -13,6 +13,11 @@ enum { LANES = 16 };
 
 typedef __m512 vec;
 
+static inline void vec_prefetch(const void *p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T0);
+}
+
 static inline vec vec_zero(void)
 {
     return _mm512_setzero_ps();

@@ -43,6 +43,13 @@ static inline float loop_exp_one(float x)
     return lanes[0];
 }
 
+static void loop_prefetch(const void *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += 64) {
+        vec_prefetch((const char *)from + at);
+    }
+}
+
 static float loop_dot(const float *a, const float *b, size_t count)
 {
     vec sums[4] = {vec_zero(), vec_zero(), vec_zero(), vec_zero()};
@@ -232,6 +239,7 @@ static void loop_rope(float *v, const float *cosine, const float *sine, size_t h
 
 static void loop_fill_table(oc_kernels *table)
 {
+    table->prefetch = loop_prefetch;
     table->dot = loop_dot;
     table->widen_f16 = loop_widen_f16;
     table->widen_bf16 = loop_widen_bf16;

@@ -9,6 +9,12 @@
 
 enum { GEMM_ROWS = 4, GEMM_COLS = 16, QUANT_ROWS = 4 };
 
+static void prefetch(const void *from, size_t bytes)
+{
+    (void)from;
+    (void)bytes;
+}
+
 static float dot(const float *a, const float *b, size_t count)
 {
     double sum = 0.0;
@@ -349,6 +355,7 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .gemm_rows = GEMM_ROWS,
         .gemm_cols = GEMM_COLS,
         .quant_rows = QUANT_ROWS,
+        .prefetch = prefetch,
         .dot = dot,
         .widen_f16 = widen_f16,
         .widen_bf16 = widen_bf16,

@@ -23,9 +23,12 @@ bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_ar
     return !arena->dry && !arena->overflow;
 }
 
-size_t oc_linear_cut(oc_linear_job *job)
+size_t oc_linear_cut(oc_linear_job *job, size_t most_rows, size_t multiple)
 {
     size_t rows = job->x->rows, outputs = job->weight->rows;
+    size_t blocks = rows / most_rows + (rows % most_rows != 0);
+    job->block_rows = rows / blocks + multiple - 1;
+    job->block_rows -= job->block_rows % multiple;
     job->strip_panels = rows < OC_STRIP_LEAST_ROWS ? 1 : OC_STRIP_PANELS;
     job->row_blocks = rows / job->block_rows + (rows % job->block_rows != 0);
     size_t strip = job->strip_panels * job->panel_outputs;

@@ -58,12 +58,20 @@ static bool multiply_blas(oc_linear_job *job)
     return true;
 }
 
+static size_t element_size(oc_format format)
+{
+    return format == OC_FORMAT_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
 /* ---- panels ---------------------------------------------------------------------------------- */
 
-/* One panel's columns [depth, depth + gemm->depth) times rows [row, row_end). */
+/* One panel's columns [depth, depth + gemm->depth) times rows [row, row_end). Weights come from memory
+ * for their first use; meanwhile the next panel is asked for, a row with every block of rows. */
 static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth, size_t row,
-                           size_t row_end)
+                           size_t row_end, const unsigned char *next)
 {
+    size_t row_bytes = job->weight->cols * element_size(job->weight->format);
+    size_t ask_bytes = gemm->depth * element_size(job->weight->format), asked = 0;
     const oc_kernels *k = job->kernels;
     const oc_activations *x = job->x;
     while (row < row_end) {
@@ -81,6 +89,10 @@ static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth
         k->gemm(gemm);
         gemm->y += gemm->rows * gemm->y_stride;
         row += gemm->rows;
+        if (next != NULL && asked < k->gemm_cols) {
+            k->prefetch(next + asked * row_bytes, ask_bytes);
+            asked++;
+        }
     }
 }
 
@@ -88,7 +100,7 @@ static void multiply_item(const oc_linear_job *job, size_t item, float *widened,
 {
     const oc_kernels *k = job->kernels;
     const oc_matrix *w = job->weight;
-    size_t element = w->format == OC_FORMAT_F32 ? sizeof(float) : sizeof(uint16_t);
+    size_t element = element_size(w->format);
     size_t row = item % job->row_blocks * job->block_rows;
     size_t row_end = least(row + job->block_rows, job->x->rows), depth = 0;
     oc_gemm gemm = {.outputs = k->gemm_cols, .w = widened, .w_step = k->gemm_cols};
@@ -101,11 +113,15 @@ static void multiply_item(const oc_linear_job *job, size_t item, float *widened,
             if (first >= w->rows) {
                 break;
             }
-            k->pack[w->format](widened,
-                               (const unsigned char *)w->data + (first * w->cols + depth) * element,
-                               w->cols, least(k->gemm_cols, w->rows - first), gemm.depth);
+            const unsigned char *source =
+                (const unsigned char *)w->data + (first * w->cols + depth) * element;
+            k->pack[w->format](widened, source, w->cols, least(k->gemm_cols, w->rows - first),
+                               gemm.depth);
+            /* Whole panels only: what is asked for must be there. */
+            bool more = p + 1 < job->strip_panels && first + 2 * k->gemm_cols <= w->rows;
             gemm.y = sums + p * job->block_rows * k->gemm_cols;
-            multiply_panel(job, &gemm, depth, row, row_end);
+            multiply_panel(job, &gemm, depth, row, row_end,
+                           more ? source + k->gemm_cols * w->cols * element : NULL);
         }
         depth += gemm.depth;
     } while (depth < w->cols);
@@ -126,8 +142,7 @@ void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *a
     bool plain = job->weight->format == OC_FORMAT_F32;
     size_t rows = job->x->rows;
     job->panel_outputs = job->kernels->gemm_cols;
-    job->block_rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS - BLOCK_ROWS % job->kernels->gemm_rows;
-    size_t items = oc_linear_cut(job);
+    size_t items = oc_linear_cut(job, BLOCK_ROWS, job->kernels->gemm_rows);
     size_t floats = (DEPTH_BLOCK + job->strip_panels * job->block_rows) * job->panel_outputs;
     if (!oc_linear_take_scratch(job, compute, arena, floats * sizeof(float))) {
         return;

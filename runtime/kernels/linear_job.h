@@ -43,8 +43,9 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
 /* False when memory was only counted or did not fit. */
 bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
                             size_t bytes);
-/* Fills in the cut from panel_outputs and block_rows; returns the number of work items. */
-size_t oc_linear_cut(oc_linear_job *job);
+/* Fills in the cut from panel_outputs: even blocks of at most about most_rows, a multiple of multiple.
+ * Returns the number of work items. */
+size_t oc_linear_cut(oc_linear_job *job, size_t most_rows, size_t multiple);
 /* sums [strip_panels][block_rows][panel_outputs] of one work item to y, bias added. */
 void oc_linear_store(const oc_linear_job *job, size_t item, const float *sums);
 /* y += bias, for outputs [first, first + count) of one row. */

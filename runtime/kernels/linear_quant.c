@@ -47,9 +47,29 @@ static void multiply_row_tiles(void *argument, size_t begin, size_t end, int wor
 
 /* ---- many rows ------------------------------------------------------------------------------- */
 
+/* Weights come from memory for their first use; while a pair is multiplied, the next one is asked for
+ * a little with every panel of rows. */
+typedef struct next_pair {
+    const unsigned char *packed; /* NULL: none */
+    size_t tiles, bytes;         /* of each tile */
+    size_t done, slice;
+} next_pair;
+
+static void ask_slice(const oc_linear_job *job, next_pair *next)
+{
+    if (next->packed == NULL || next->done >= next->bytes) {
+        return;
+    }
+    size_t bytes = least(next->slice, next->bytes - next->done);
+    for (size_t t = 0; t < next->tiles; t++) {
+        job->kernels->prefetch(next->packed + t * job->layout.tile_bytes + next->done, bytes);
+    }
+    next->done += bytes;
+}
+
 /* One pair of tiles' groups [group, group + product->groups) times rows [row, row_end). */
 static void multiply_pair(const oc_linear_job *job, oc_quant_product *product, size_t group,
-                          size_t row, size_t row_end)
+                          size_t row, size_t row_end, next_pair *next)
 {
     const oc_kernels *k = job->kernels;
     const oc_quantised *q = &job->x->quantised;
@@ -60,7 +80,44 @@ static void multiply_pair(const oc_linear_job *job, oc_quant_product *product, s
         (is_q4(job) ? k->product_q4 : k->product_q8)(product);
         product->y += product->rows * PAIR_OUTPUTS;
         row += product->rows;
+        ask_slice(job, next);
     }
+}
+
+/* Pair p of the item's strip, at a group; NULL past the strip or the matrix. */
+static const unsigned char *find_pair(const oc_linear_job *job, size_t item, size_t p, size_t group,
+                                      size_t *tiles)
+{
+    size_t tile = (item / job->row_blocks * job->strip_panels + p) * PAIR;
+    size_t block_bytes = is_q4(job) ? OC_Q4_BLOCK_BYTES : OC_Q8_BLOCK_BYTES / 2;
+    if (p >= job->strip_panels || tile >= job->layout.tiles) {
+        return NULL;
+    }
+    *tiles = least(PAIR, job->layout.tiles - tile);
+    return (const unsigned char *)job->weight->data + tile * job->layout.tile_bytes +
+           group * block_bytes;
+}
+
+/* What follows pair p at group: the strip's next pair, else its first at the next groups, else the
+ * first of the next strip. */
+static next_pair find_next(const oc_linear_job *job, size_t item, size_t p, size_t group,
+                           size_t panels)
+{
+    const oc_quant_layout *layout = &job->layout;
+    next_pair next = {.tiles = 0};
+    next.packed = find_pair(job, item, p + 1, group, &next.tiles);
+    if (next.packed == NULL) {
+        group += GROUP_BLOCK;
+        if (group >= layout->groups) {
+            group = 0;
+            item += job->row_blocks;
+        }
+        next.packed = find_pair(job, item, 0, group, &next.tiles);
+    }
+    size_t groups = least(GROUP_BLOCK, layout->groups - group);
+    next.bytes = groups * (is_q4(job) ? OC_Q4_BLOCK_BYTES : OC_Q8_BLOCK_BYTES / 2);
+    next.slice = (next.bytes / panels + OC_QUANT_LINE) / OC_QUANT_LINE * OC_QUANT_LINE;
+    return next;
 }
 
 static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes, float *sums)
@@ -68,19 +125,16 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
     const oc_quant_layout *layout = &job->layout;
     size_t row = item % job->row_blocks * job->block_rows;
     size_t row_end = least(row + job->block_rows, job->x->rows);
-    size_t block_bytes = is_q4(job) ? OC_Q4_BLOCK_BYTES : OC_Q8_BLOCK_BYTES / 2;
+    size_t panels = (row_end - row) / job->kernels->quant_rows + 1;
     oc_quant_product product = {.packed_stride = layout->tile_bytes, .y_stride = PAIR_OUTPUTS};
     memset(sums, 0, job->strip_panels * job->block_rows * PAIR_OUTPUTS * sizeof *sums);
     for (size_t group = 0; group < layout->groups; group += GROUP_BLOCK) {
         product.groups = least(GROUP_BLOCK, layout->groups - group);
         for (size_t p = 0; p < job->strip_panels; p++) {
-            size_t tile = (item / job->row_blocks * job->strip_panels + p) * PAIR;
-            if (tile >= layout->tiles) {
+            product.packed = find_pair(job, item, p, group, &product.tiles);
+            if (product.packed == NULL) {
                 break;
             }
-            product.tiles = least(PAIR, layout->tiles - tile);
-            product.packed = (const unsigned char *)job->weight->data + tile * layout->tile_bytes +
-                             group * block_bytes;
             if (is_q4(job)) {
                 product.codes = codes;
                 product.codes_stride = product.groups * OC_QUANT_STEPS * OC_QUANT_LINE;
@@ -90,8 +144,9 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
                                             product.groups);
                 }
             }
+            next_pair next = find_next(job, item, p, group, panels);
             product.y = sums + p * job->block_rows * PAIR_OUTPUTS;
-            multiply_pair(job, &product, group, row, row_end);
+            multiply_pair(job, &product, group, row, row_end, &next);
         }
     }
     oc_linear_store(job, item, sums);
@@ -108,12 +163,11 @@ static void multiply_items(void *argument, size_t begin, size_t end, int worker)
 
 void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena)
 {
-    size_t rows = job->x->rows, quant_rows = job->kernels->quant_rows;
     if (!oc_quant_layout_of(job->weight->format, job->weight->rows, job->weight->cols,
                             &job->layout)) {
         return; /* such a matrix cannot exist in memory */
     }
-    if (rows == 1) {
+    if (job->x->rows == 1) {
         if (!arena->dry && !arena->overflow) {
             oc_pool_run(job->pool, job->layout.tiles,
                         OC_ROW_CHUNK_BYTES / (job->layout.tile_bytes + 1) + 1, multiply_row_tiles,
@@ -122,8 +176,7 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
         return;
     }
     job->panel_outputs = PAIR_OUTPUTS;
-    job->block_rows = rows < BLOCK_ROWS ? rows : BLOCK_ROWS - BLOCK_ROWS % quant_rows;
-    size_t items = oc_linear_cut(job);
+    size_t items = oc_linear_cut(job, BLOCK_ROWS, job->kernels->quant_rows);
     size_t floats = job->strip_panels * job->block_rows * PAIR_OUTPUTS;
     if (oc_linear_take_scratch(job, compute, arena, CODES_BYTES + floats * sizeof(float))) {
         oc_pool_run(job->pool, items, 1, multiply_items, job);

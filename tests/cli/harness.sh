@@ -12,7 +12,8 @@ export LC_ALL
 MODEL=$SAMPLES/model
 PICTURES=$SAMPLES/pictures
 scratch=$(mktemp -d) || exit 1
-trap 'cd /; chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
+pid='' # of a program in the background, ended with the script
+trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; cd /; chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
 ran='nothing yet'

@@ -108,13 +108,13 @@ expect_code 0
 expect_json 'o[0]["question"] == "Are you real?"'
 
 # A line longer than any buffer, the last one without a newline, and a zero byte in one.
-awk 'BEGIN { for (i = 0; i < 9000; i++) printf "a"; print "\n//" }' | tr -d '\n' >long
-{ cat long; printf '\nzero\000byte\nAre you real?'; } >in
+awk 'BEGIN { for (i = 0; i < 2000; i++) printf "the "; printf "\nzero" }' >in
+printf '\000byte\nAre you real?' >>in
 "$OCELLI" chat -m "$MODEL" -q --json <in >out 2>err
 code=$?
 expect_code 0
 expect_err_has "zero byte"
-expect_json 'o[-1]["question"] == "Are you real?" and len(o) == 2 and len(o[0]["question"]) == 9002'
+expect_json 'o[-1]["question"] == "Are you real?" and len(o) == 2 and o[0]["question"] == "the " * 2000'
 
 # /system sets the system message and begins anew.
 run_with "Are you real?

@@ -57,15 +57,7 @@ static ocelli_status expected_answer(oc_buffer *out, const ocelli_model *model, 
     size_t end = eos < (double)count ? (size_t)eos : count;
     ocelli_status status = golden_decode(&bytes, model->bpe, tokens, end, true, err);
     if (status == OCELLI_OK) {
-        status = oc_buffer_append(out, "", 0, err);
-    }
-    /* The public answer is characters only: bytes that no character has are left out. */
-    for (size_t at = 0; status == OCELLI_OK && at < bytes.length;) {
-        size_t length = oc_utf8_length(bytes.data + at, bytes.length - at);
-        if (length > 0) {
-            status = oc_buffer_append(out, bytes.data + at, length, err);
-        }
-        at += length > 0 ? length : 1;
+        status = append_characters(out, &bytes, err);
     }
     oc_buffer_close(&bytes);
     oc_free(tokens);

@@ -33,7 +33,8 @@ Test(json, refuses_what_is_not_one_object)
     expect_bad("[1, 2]", 6, "expected a JSON object");
     expect_bad("\"text\"", 6, "expected a JSON object");
     expect_bad("{} {}", 5, "bytes after the JSON value at byte 3");
-    expect_bad("{}\0x", 4, "bytes after the JSON value at byte 2");
+    expect_bad("{}\0x", 4, "a NUL byte at byte 2");
+    expect_bad("{\"a\": \"\0\"}", 10, "a NUL byte at byte 7");
     oc_json json = parse("\xef\xbb\xbf {\"a\": 1} \r\n\t");
     cr_assert(oc_json_has(oc_json_top(&json), "a"));
     oc_json_close(&json);
@@ -83,15 +84,20 @@ Test(json, whole_numbers)
     }
     cr_assert_eq(oc_json_int(top, "big", 0, INT64_MAX, &value, &err), OCELLI_E_FORMAT);
 
-    oc_json_object inner = oc_json_child(top, "inner");
+    oc_json_object inner, none;
+    cr_assert_eq(oc_json_child(top, "inner", &inner, &err), OCELLI_OK);
     cr_assert_eq(oc_json_int(inner, "depth", 0, 10, &value, &err), OCELLI_E_FORMAT);
     cr_assert_str_eq(err.message,
                      "config.json: inner.depth: expected a whole number from 0 to 10, found 99");
     cr_assert_eq(oc_json_int(inner, "list", 0, 10, &value, &err), OCELLI_E_FORMAT);
     cr_assert_not_null(strstr(err.message, "found a list"));
 
-    /* A child that is absent, or no object, has no keys. */
-    oc_json_object none = oc_json_child(top, "n");
+    /* A child that is absent or null has no keys; one that is no object is refused. */
+    cr_assert_eq(oc_json_child(top, "n", &none, &err), OCELLI_E_FORMAT);
+    cr_assert_str_eq(err.message, "config.json: n: expected an object, found 12");
+    cr_assert_eq(oc_json_child(top, "null", &none, &err), OCELLI_OK);
+    cr_assert_null(none.node);
+    cr_assert_eq(oc_json_child(top, "gone", &none, &err), OCELLI_OK);
     cr_assert_not(oc_json_has(none, "depth"));
     cr_assert_eq(oc_json_int_or(none, "depth", 0, 9, 5, &value, &err), OCELLI_OK);
     cr_assert_eq(value, 5);
@@ -143,7 +149,13 @@ Test(json, lists_of_whole_numbers)
     cr_assert_eq(oc_json_ints(top, "list", 0, 17, values, 3, &count, &err), OCELLI_OK);
     cr_assert_eq(count, 3);
     cr_assert_eq(values[2], 17);
-    cr_assert_eq(oc_json_ints(top, "one", 0, 17, values, 3, &count, &err), OCELLI_OK);
+    cr_assert_eq(oc_json_ints(top, "one", 0, 17, values, 3, &count, &err), OCELLI_E_FORMAT);
+    cr_assert_str_eq(err.message, "config.json: one: expected a list of whole numbers, found 7");
+    cr_assert_eq(oc_json_ints_or_one(top, "list", 0, 17, values, 3, &count, &err), OCELLI_OK);
+    cr_assert_eq(count, 3);
+    cr_assert_eq(oc_json_ints_or_one(top, "one", 0, 6, values, 3, &count, &err), OCELLI_E_FORMAT);
+    cr_assert_eq(count, 0);
+    cr_assert_eq(oc_json_ints_or_one(top, "one", 0, 17, values, 3, &count, &err), OCELLI_OK);
     cr_assert_eq(count, 1);
     cr_assert_eq(values[0], 7);
     cr_assert_eq(oc_json_ints(top, "none", 0, 17, values, 3, &count, &err), OCELLI_OK);
@@ -153,8 +165,9 @@ Test(json, lists_of_whole_numbers)
     cr_assert_eq(oc_json_ints(top, "list", 0, 17, values, 2, &count, &err), OCELLI_E_FORMAT);
     cr_assert_str_eq(err.message, "config.json: list: more than 2 values");
     cr_assert_eq(count, 0);
-    cr_assert_eq(oc_json_ints(oc_json_child(top, "inner"), "list", 0, 17, values, 2, &count, &err),
-                 OCELLI_E_FORMAT);
+    oc_json_object inner;
+    cr_assert_eq(oc_json_child(top, "inner", &inner, &err), OCELLI_OK);
+    cr_assert_eq(oc_json_ints(inner, "list", 0, 17, values, 2, &count, &err), OCELLI_E_FORMAT);
     cr_assert_str_eq(err.message, "config.json: inner.list: more than 2 values");
     cr_assert_eq(oc_json_ints(top, "bad", 0, 17, values, 3, &count, &err), OCELLI_E_FORMAT);
     cr_assert_str_eq(err.message,

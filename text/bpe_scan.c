@@ -1,0 +1,263 @@
+/* bpe_scan.c - see bpe_scan.h. Two passes over the text: the first proves that it is JSON, finds the
+ * tables and counts their entries (so that hash tables get their size at once), the second reads. */
+#include "text/bpe_scan.h"
+
+#include "runtime/base/file.h"
+#include "runtime/base/memory.h"
+#include "runtime/weights/header_scan.h"
+
+#include <math.h>
+#include <string.h>
+
+ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error *err)
+{
+    *out = (oc_bpe_scan){.name = oc_strdup(path)};
+    if (out->name == NULL) {
+        return oc_fail_memory(err, path);
+    }
+    ocelli_status status = oc_file_read(&out->text, &out->size, path, OC_JSON_LIMIT, err);
+    if (status != OCELLI_OK) {
+        oc_bpe_scan_close(out);
+        return status;
+    }
+    out->hash = oc_hash_bytes(out->text, out->size);
+    return OCELLI_OK;
+}
+
+void oc_bpe_scan_close(oc_bpe_scan *scan)
+{
+    oc_free(scan->name);
+    oc_free(scan->text);
+    *scan = (oc_bpe_scan){0};
+}
+
+/* ---- the first pass ------------------------------------------------------------------------- */
+
+static oc_header_scan scan_of(const char *begin, const char *end)
+{
+    return (oc_header_scan){.at = (const unsigned char *)begin, .end = (const unsigned char *)end};
+}
+
+/* A key and its colon; key is "" if it is too long to be one that matters. */
+static bool scan_key(oc_header_scan *in, char key[16])
+{
+    size_t length;
+    key[0] = '\0';
+    oc_header_scan again = *in;
+    if (!oc_scan_string(in, NULL, &length)) {
+        return false;
+    }
+    if (length < 16) {
+        (void)oc_scan_string(&again, key, &length);
+    }
+    return oc_scan_byte(in, ':');
+}
+
+/* Walks over the entries of an object or list that begins at in->at, counting them. */
+static bool scan_span(oc_header_scan *in, const oc_bpe_scan *scan, oc_bpe_span *out)
+{
+    bool object = *in->at == '{';
+    const char close = object ? '}' : ']';
+    size_t length;
+    *out = (oc_bpe_span){.begin = scan->text + ((const char *)in->at - scan->text)};
+    in->at++;
+    while (!oc_scan_byte(in, close)) {
+        if ((out->count > 0 && !oc_scan_byte(in, ',')) ||
+            (object && !(oc_scan_string(in, NULL, &length) && oc_scan_byte(in, ':'))) ||
+            !oc_scan_skip(in)) {
+            return false;
+        }
+        out->count++;
+    }
+    out->end = scan->text + ((const char *)in->at - scan->text);
+    return true;
+}
+
+/* The value of a key of "model". Of keys that come twice the first counts, as for cJSON. */
+static bool scan_model_value(oc_header_scan *in, oc_bpe_scan *scan, const char *key, bool *seen)
+{
+    bool vocabulary = strcmp(key, "vocab") == 0 && !seen[0];
+    bool merges = strcmp(key, "merges") == 0 && !seen[1];
+    seen[0] |= vocabulary;
+    seen[1] |= merges;
+    if (vocabulary && oc_scan_next_is(in, '{')) {
+        return scan_span(in, scan, &scan->vocabulary);
+    }
+    if (merges && oc_scan_next_is(in, '[')) {
+        return scan_span(in, scan, &scan->merges);
+    }
+    return oc_scan_skip(in);
+}
+
+/* The first "model" of the file, after its '{'. */
+static bool scan_model(oc_header_scan *in, oc_bpe_scan *scan)
+{
+    char key[16];
+    bool seen[2] = {false, false};
+    for (bool first = true; !oc_scan_byte(in, '}'); first = false) {
+        if ((!first && !oc_scan_byte(in, ',')) || !scan_key(in, key) ||
+            !scan_model_value(in, scan, key, seen)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool scan_top(oc_header_scan *in, oc_bpe_scan *scan)
+{
+    char key[16];
+    bool seen = false;
+    if (!oc_scan_byte(in, '{')) {
+        return false;
+    }
+    for (bool first = true; !oc_scan_byte(in, '}'); first = false) {
+        if ((!first && !oc_scan_byte(in, ',')) || !scan_key(in, key)) {
+            return false;
+        }
+        bool model = !seen && strcmp(key, "model") == 0;
+        seen |= model;
+        if (!(model && oc_scan_byte(in, '{') ? scan_model(in, scan) : oc_scan_skip(in))) {
+            return false;
+        }
+    }
+    return oc_scan_is_end(in);
+}
+
+/* Where JSON begins: some editors write a byte order mark. */
+static oc_header_scan scan_all(const oc_bpe_scan *scan)
+{
+    bool marked = scan->size >= 3 && memcmp(scan->text, "\xef\xbb\xbf", 3) == 0;
+    return scan_of(scan->text + (marked ? 3 : 0), scan->text + scan->size);
+}
+
+static ocelli_status not_json(const oc_bpe_scan *scan, const oc_header_scan *in, ocelli_error *err)
+{
+    return oc_fail(err, OCELLI_E_FORMAT,
+                   "%s: not a JSON object, or not UTF-8, near byte %zu of %zu", scan->name,
+                   (size_t)((const char *)in->at - scan->text), scan->size);
+}
+
+/* Appends the text from *from up to and with the opening bracket of a span; *from becomes its end,
+ * with the closing one. */
+static ocelli_status append_before(oc_buffer *out, const char **from, const oc_bpe_span *span,
+                                   ocelli_error *err)
+{
+    if (span->begin == NULL) {
+        return OCELLI_OK;
+    }
+    const char *begin = *from;
+    *from = span->end - 1;
+    return oc_buffer_append(out, begin, (size_t)(span->begin + 1 - begin), err);
+}
+
+ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_error *err)
+{
+    oc_header_scan in = scan_all(scan);
+    *rest = (oc_json){0};
+    if (!scan_top(&in, scan)) {
+        return not_json(scan, &in, err);
+    }
+    bool swapped = scan->merges.begin != NULL && scan->vocabulary.begin != NULL &&
+                   scan->merges.begin < scan->vocabulary.begin;
+    const char *from = scan->text;
+    oc_buffer text = {0};
+    ocelli_status status =
+        append_before(&text, &from, swapped ? &scan->merges : &scan->vocabulary, err);
+    if (status == OCELLI_OK) {
+        status = append_before(&text, &from, swapped ? &scan->vocabulary : &scan->merges, err);
+    }
+    if (status == OCELLI_OK) {
+        status = oc_buffer_append(&text, from, (size_t)(scan->text + scan->size - from), err);
+    }
+    if (status == OCELLI_OK) {
+        status = oc_json_parse(rest, scan->name, text.data, text.length, err);
+    }
+    oc_buffer_close(&text);
+    return status;
+}
+
+ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err)
+{
+    oc_header_scan in = scan_all(scan);
+    if (!oc_scan_next_is(&in, '{') || !scan_span(&in, scan, &scan->vocabulary) ||
+        !oc_scan_is_end(&in)) {
+        return not_json(scan, &in, err);
+    }
+    return OCELLI_OK;
+}
+
+/* ---- the second pass: the text is known to be JSON ------------------------------------------ */
+
+/* Decodes a string over itself: what is written is shorter than what is read. NULL: no string. */
+static const char *read_string(oc_header_scan *in, const oc_bpe_scan *scan, size_t *length)
+{
+    if (!oc_scan_next_is(in, '"')) {
+        return NULL;
+    }
+    char *text = scan->text + ((const char *)in->at - scan->text);
+    return oc_scan_string(in, text, length) ? text : NULL;
+}
+
+/* An id as the file has it. Whatever is not plain digits goes through cJSON, as in any other file;
+ * NAN if it is no number. */
+static double read_number(oc_header_scan *in)
+{
+    uint64_t whole;
+    oc_header_scan start = *in;
+    if (oc_scan_whole(in, (uint64_t)1 << 53, &whole)) {
+        return (double)whole;
+    }
+    *in = start;
+    (void)oc_scan_skip(in);
+    cJSON *node = cJSON_ParseWithLength((const char *)start.at, (size_t)(in->at - start.at));
+    double number = cJSON_IsNumber(node) ? node->valuedouble : NAN;
+    cJSON_Delete(node);
+    return number;
+}
+
+ocelli_status oc_bpe_scan_words(const oc_bpe_scan *scan, oc_bpe_builder *builder, ocelli_error *err)
+{
+    oc_header_scan in = scan_of(scan->vocabulary.begin + 1, scan->vocabulary.end);
+    for (size_t i = 0; i < scan->vocabulary.count; i++) {
+        size_t length;
+        const char *spelling = read_string(&in, scan, &length);
+        if (spelling == NULL || !oc_scan_byte(&in, ':')) {
+            return not_json(scan, &in, err);
+        }
+        OC_TRY(oc_bpe_builder_word(builder, spelling, length, read_number(&in), err));
+        (void)oc_scan_byte(&in, ',');
+    }
+    return OCELLI_OK;
+}
+
+/* "a b" or ["a", "b"]. */
+static ocelli_status read_merge(oc_header_scan *in, const oc_bpe_scan *scan,
+                                oc_bpe_builder *builder, ocelli_error *err)
+{
+    size_t left_length = 0, right_length = 0;
+    const char *left = read_string(in, scan, &left_length);
+    if (left != NULL) {
+        return oc_bpe_builder_merge_line(builder, left, left_length, err);
+    }
+    const char *right = NULL;
+    if (oc_scan_byte(in, '[')) {
+        left = read_string(in, scan, &left_length);
+        right = left != NULL && oc_scan_byte(in, ',') ? read_string(in, scan, &right_length) : NULL;
+    }
+    if (right == NULL || !oc_scan_byte(in, ']')) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: merge %u is not a pair of tokens", builder->file,
+                       (unsigned)builder->merge_count);
+    }
+    return oc_bpe_builder_merge(builder, left, left_length, right, right_length, err);
+}
+
+ocelli_status oc_bpe_scan_merges(const oc_bpe_scan *scan, oc_bpe_builder *builder,
+                                 ocelli_error *err)
+{
+    oc_header_scan in = scan_of(scan->merges.begin + 1, scan->merges.end);
+    for (size_t i = 0; i < scan->merges.count; i++) {
+        OC_TRY(read_merge(&in, scan, builder, err));
+        (void)oc_scan_byte(&in, ',');
+    }
+    return OCELLI_OK;
+}
