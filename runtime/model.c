@@ -110,6 +110,36 @@ static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
     return status;
 }
 
+static ocelli_status open_image(ocelli_model *model, ocelli_error *err)
+{
+    const oc_package_file *source = oc_manifest_find(&model->manifest, "tokenizer.json");
+    char *path = oc_path_join(model->directory, OC_PACKAGE_TOKENIZER);
+    if (path == NULL) {
+        return oc_fail_memory(err, OC_PACKAGE_TOKENIZER);
+    }
+    ocelli_status status = oc_bpe_open_image(&model->bpe, path, model->config.decoder.vocab, err);
+    char hash[33];
+    if (status == OCELLI_OK && source != NULL) {
+        oc_hash_format(oc_bpe_source(model->bpe), hash);
+        if (strcmp(hash, source->hash) != 0) {
+            status = oc_fail(err, OCELLI_E_FORMAT,
+                             "%s: was made from another tokenizer.json than the package's; pack "
+                             "the model again",
+                             path);
+        }
+    }
+    oc_free(path);
+    return status;
+}
+
+static ocelli_status open_tokenizer(ocelli_model *model, ocelli_error *err)
+{
+    if (model->packaged && oc_manifest_find(&model->manifest, OC_PACKAGE_TOKENIZER) != NULL) {
+        return open_image(model, err);
+    }
+    return oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err);
+}
+
 /* ---- towers -------------------------------------------------------------------------------- */
 
 static ocelli_status load_vision(ocelli_model *model, ocelli_error *err)
@@ -205,7 +235,7 @@ static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *o
     OC_TRY(oc_pool_open(&model->pool, options->threads, err));
     model->compute = (oc_compute){.kernels = &model->kernels, .pool = model->pool};
     OC_TRY(model->packaged ? open_package_files(model, err) : open_checkpoint_files(model, err));
-    OC_TRY(oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err));
+    OC_TRY(open_tokenizer(model, err));
     OC_TRY(check_template(model, err));
     OC_TRY(load_vision(model, err));
     return load_decoder(model, options, err);

@@ -37,6 +37,7 @@ typedef struct job {
     oc_log log;
     oc_config config;
     oc_weights *weights;
+    oc_bpe *bpe;
     oc_kernels kernels;
     oc_pool *pool;
     oc_package_folder folder;
@@ -226,10 +227,31 @@ static ocelli_status write_vision(job *j, ocelli_error *err)
     return finish_writer(j, OC_PACKAGE_VISION, err);
 }
 
+/* ---- the tokenizer, compiled, and the files that are copied -------------------------------- */
+
+static ocelli_status write_file(job *j, const char *name, const void *bytes, size_t size,
+                                ocelli_error *err)
+{
+    oc_package_stream stream;
+    OC_TRY(oc_package_stream_open(&stream, &j->folder, name, err));
+    ocelli_status status = oc_package_stream_write(&stream, bytes, size, err);
+    if (status == OCELLI_OK) {
+        status = oc_package_stream_finish(&stream, name, &j->manifest, err);
+    }
+    oc_package_stream_close(&stream);
+    return status;
+}
+
+static ocelli_status write_tokenizer(job *j, ocelli_error *err)
+{
+    size_t size;
+    const void *image = oc_bpe_image(j->bpe, &size);
+    return write_file(j, OC_PACKAGE_TOKENIZER, image, size, err);
+}
+
 static ocelli_status copy_files(job *j, ocelli_error *err)
 {
     for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++) {
-        oc_package_stream stream;
         char *bytes;
         size_t size;
         char *path = oc_path_join(j->checkpoint, COPIED[i]);
@@ -243,14 +265,7 @@ static ocelli_status copy_files(job *j, ocelli_error *err)
         ocelli_status status = oc_file_read(&bytes, &size, path, (size_t)256 << 20, err);
         oc_free(path);
         OC_TRY(status);
-        status = oc_package_stream_open(&stream, &j->folder, COPIED[i], err);
-        if (status == OCELLI_OK) {
-            status = oc_package_stream_write(&stream, bytes, size, err);
-            if (status == OCELLI_OK) {
-                status = oc_package_stream_finish(&stream, COPIED[i], &j->manifest, err);
-            }
-            oc_package_stream_close(&stream);
-        }
+        status = write_file(j, COPIED[i], bytes, size, err);
         oc_free(bytes);
         OC_TRY(status);
     }
@@ -277,7 +292,6 @@ static ocelli_status take_nothing(void *user, const char *name, oc_format format
 static ocelli_status check_source(job *j, ocelli_error *err)
 {
     oc_tensor head;
-    oc_bpe *bpe;
     oc_vit *vit;
     oc_loader *loader;
     if (oc_package_is(j->checkpoint)) {
@@ -289,8 +303,7 @@ static ocelli_status check_source(job *j, ocelli_error *err)
     if (!j->config.decoder.tie_is_said && !oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
         j->config.decoder.tied = true;
     }
-    OC_TRY(oc_bpe_open(&bpe, j->checkpoint, j->config.decoder.vocab, err));
-    oc_bpe_close(bpe);
+    OC_TRY(oc_bpe_open(&j->bpe, j->checkpoint, j->config.decoder.vocab, err));
     oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
     oc_loader_sink nothing = {.put = take_nothing, .announce_only = true};
     OC_TRY(oc_loader_open(
@@ -317,6 +330,7 @@ static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
     OC_TRY(write_table(j, err));
     OC_TRY(write_decoder(j, err));
     OC_TRY(write_vision(j, err));
+    OC_TRY(write_tokenizer(j, err));
     OC_TRY(copy_files(j, err));
     OC_TRY(oc_manifest_write(&j->manifest, j->folder.path, err));
     return oc_package_folder_commit(&j->folder, err);
@@ -340,6 +354,7 @@ ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
     oc_weights_writer_close(j.writer);
     oc_package_folder_close(&j.folder);
     oc_pool_close(j.pool);
+    oc_bpe_close(j.bpe);
     oc_weights_close(j.weights);
     oc_config_close(&j.config);
     return status;

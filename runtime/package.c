@@ -58,6 +58,16 @@ static bool is_plain_name(const char *name)
            strlen(name) < sizeof((oc_package_file *)NULL)->name;
 }
 
+const oc_package_file *oc_manifest_find(const oc_manifest *manifest, const char *name)
+{
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        if (strcmp(manifest->files[i].name, name) == 0) {
+            return &manifest->files[i];
+        }
+    }
+    return NULL;
+}
+
 static ocelli_status read_files(oc_manifest *out, oc_json_object top, const char *directory,
                                 ocelli_error *err)
 {
@@ -88,11 +98,7 @@ static ocelli_status read_files(oc_manifest *out, oc_json_object top, const char
     }
     static const char *const needed[] = {OC_PACKAGE_EMBED, OC_PACKAGE_DECODER, OC_PACKAGE_VISION};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        size_t at = 0;
-        while (at < out->file_count && strcmp(out->files[at].name, needed[i]) != 0) {
-            at++;
-        }
-        if (at == out->file_count) {
+        if (oc_manifest_find(out, needed[i]) == NULL) {
             return oc_fail(err, OCELLI_E_FORMAT, "%s: files: %s is not listed", top.file,
                            needed[i]);
         }

@@ -13,6 +13,8 @@
 #define OC_PACKAGE_EMBED "embed_tokens.bin"
 #define OC_PACKAGE_DECODER "decoder.safetensors"
 #define OC_PACKAGE_VISION "vision.safetensors"
+/* The tokenizer compiled (text/bpe_image.h). Packages of before have none: theirs is parsed. */
+#define OC_PACKAGE_TOKENIZER "tokenizer.bin"
 /* __metadata__ key of the decoder file: which embedding table its head belongs to. */
 #define OC_PACKAGE_FINGERPRINT "embed_fingerprint"
 
@@ -39,6 +41,8 @@ bool oc_package_is(const char *directory);
 /* Reads and checks the manifest, and that every file it lists is there with its size (hashes are
  * verify's work). */
 ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_error *err);
+/* The entry of a file; NULL: the manifest does not list it. */
+const oc_package_file *oc_manifest_find(const oc_manifest *manifest, const char *name);
 /* Writes directory/manifest.json and syncs it. */
 ocelli_status oc_manifest_write(const oc_manifest *manifest, const char *directory,
                                 ocelli_error *err);

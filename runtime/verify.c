@@ -1,10 +1,11 @@
-/* verify.c - proves a package: every file's hash, and that a tied head is the quantisation of the
- * table. */
+/* verify.c - proves a package: every file's hash, that a tied head is the quantisation of the table,
+ * and that the compiled tokenizer is what its files give. */
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"
 #include "runtime/package.h"
 #include "runtime/weights/loader.h"
+#include "text/bpe.h"
 #include "text/embed_table.h"
 #include "text/tensor_names.h"
 
@@ -173,6 +174,38 @@ static ocelli_status open_and_check_head(const check *c, ocelli_error *err)
     return status;
 }
 
+/* Compiles the tokenizer's files again and compares. */
+static ocelli_status check_tokenizer(const check *c, ocelli_error *err)
+{
+    oc_map map;
+    oc_bpe *bpe;
+    if (oc_manifest_find(&c->manifest, OC_PACKAGE_TOKENIZER) == NULL) {
+        return OCELLI_OK; /* packed before there was one */
+    }
+    char *path = oc_path_join(c->package, OC_PACKAGE_TOKENIZER);
+    if (path == NULL) {
+        return oc_fail_memory(err, OC_PACKAGE_TOKENIZER);
+    }
+    ocelli_status status = oc_map_open(&map, path, NULL, err);
+    if (status == OCELLI_OK) {
+        status = oc_bpe_open(&bpe, c->package, c->config.decoder.vocab, err);
+        if (status == OCELLI_OK) {
+            size_t size;
+            const void *image = oc_bpe_image(bpe, &size);
+            if (size != map.size || memcmp(image, map.bytes, size) != 0) {
+                status = oc_fail(err, OCELLI_E_FORMAT,
+                                 "%s: is not the compiled form of the package's tokenizer; pack "
+                                 "the model again",
+                                 path);
+            }
+            oc_bpe_close(bpe);
+        }
+        oc_map_close(&map);
+    }
+    oc_free(path);
+    return status;
+}
+
 ocelli_status ocelli_verify(const char *package, ocelli_progress_fn progress, void *progress_user,
                             ocelli_error *err)
 {
@@ -189,7 +222,10 @@ ocelli_status ocelli_verify(const char *package, ocelli_progress_fn progress, vo
         OC_TRY(check_hash(&c, &c.manifest.files[i], err));
     }
     OC_TRY(oc_config_read(&c.config, package, err));
-    ocelli_status status = open_and_check_head(&c, err);
+    ocelli_status status = check_tokenizer(&c, err);
+    if (status == OCELLI_OK) {
+        status = open_and_check_head(&c, err);
+    }
     oc_config_close(&c.config);
     return status;
 }

@@ -117,7 +117,7 @@ static ocelli_status read_added(oc_bpe_builder *builder, const cJSON *tokens, oc
     return OCELLI_OK;
 }
 
-static ocelli_status fill(oc_bpe_builder *builder, const legacy *files, const cJSON *added,
+static ocelli_status fill(oc_bpe_builder *builder, legacy *files, const cJSON *added,
                           ocelli_error *err)
 {
     OC_TRY(oc_bpe_scan_words(&files->vocabulary, builder, err));
@@ -129,14 +129,13 @@ static ocelli_status fill(oc_bpe_builder *builder, const legacy *files, const cJ
     return OCELLI_OK;
 }
 
-/* The vocabulary has been scanned, but not yet taken apart. */
 static ocelli_status hash_files(oc_hash *out, const legacy *files, ocelli_error *err)
 {
     oc_hasher *hasher = oc_hasher_open();
     if (hasher == NULL) {
         return oc_fail_memory(err, "a hash");
     }
-    oc_hasher_update(hasher, files->vocabulary.text, files->vocabulary.size);
+    oc_hasher_update(hasher, files->vocabulary.map.bytes, files->vocabulary.map.size);
     oc_hasher_update(hasher, files->merges, files->merges_size);
     oc_hasher_update(hasher, files->config_text, files->config_size);
     *out = oc_hasher_digest(hasher);
@@ -144,7 +143,7 @@ static ocelli_status hash_files(oc_hash *out, const legacy *files, ocelli_error 
     return OCELLI_OK;
 }
 
-static ocelli_status build(oc_bpe **out, const legacy *files, size_t id_limit, ocelli_error *err)
+static ocelli_status build(oc_bpe **out, legacy *files, size_t id_limit, ocelli_error *err)
 {
     const cJSON *added =
         cJSON_GetObjectItemCaseSensitive(files->config.tree, "added_tokens_decoder");

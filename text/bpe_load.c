@@ -168,7 +168,7 @@ ocelli_status oc_bpe_load_added(oc_bpe_builder *builder, const cJSON *node, int6
     return oc_bpe_builder_added(builder, id, content, special, err);
 }
 
-static ocelli_status fill(oc_bpe_builder *builder, const oc_bpe_scan *scan, const cJSON *added,
+static ocelli_status fill(oc_bpe_builder *builder, oc_bpe_scan *scan, const cJSON *added,
                           ocelli_error *err)
 {
     OC_TRY(oc_bpe_scan_words(scan, builder, err));
@@ -184,8 +184,8 @@ static ocelli_status fill(oc_bpe_builder *builder, const oc_bpe_scan *scan, cons
 }
 
 /* json is the file without the entries of the two large tables, which are in scan. */
-static ocelli_status load(oc_bpe **out, const oc_json *json, const oc_bpe_scan *scan,
-                          size_t id_limit, ocelli_error *err)
+static ocelli_status load(oc_bpe **out, const oc_json *json, oc_bpe_scan *scan, size_t id_limit,
+                          ocelli_error *err)
 {
     const char *file = json->name;
     const cJSON *model = cJSON_GetObjectItemCaseSensitive(json->tree, "model");

@@ -1,5 +1,8 @@
 /* bpe_scan.c - see bpe_scan.h. Two passes over the text: the first proves that it is JSON, finds the
- * tables and counts their entries (so that hash tables get their size at once), the second reads. */
+ * tables and counts their entries (so that memory is asked for once), the second reads.
+ *
+ * The file is mapped, so another program may change it between the passes: the second trusts the
+ * first only for how much room there is, and never writes beyond it. */
 #include "text/bpe_scan.h"
 
 #include "runtime/base/file.h"
@@ -15,19 +18,27 @@ ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error 
     if (out->name == NULL) {
         return oc_fail_memory(err, path);
     }
-    ocelli_status status = oc_file_read(&out->text, &out->size, path, OC_JSON_LIMIT, err);
+    ocelli_status status = oc_map_open(&out->map, path, NULL, err);
+    if (status == OCELLI_OK && out->map.size > OC_JSON_LIMIT) {
+        status = oc_fail(err, OCELLI_E_LIMIT, "%s: %zu bytes, more than the limit of %zu", path,
+                         out->map.size, OC_JSON_LIMIT);
+    }
+    if (status == OCELLI_OK && out->map.size == 0) {
+        status = oc_fail(err, OCELLI_E_FORMAT, "%s: not a JSON object: the file is empty", path);
+    }
     if (status != OCELLI_OK) {
         oc_bpe_scan_close(out);
         return status;
     }
-    out->hash = oc_hash_bytes(out->text, out->size);
+    out->hash = oc_hash_bytes(out->map.bytes, out->map.size);
     return OCELLI_OK;
 }
 
 void oc_bpe_scan_close(oc_bpe_scan *scan)
 {
     oc_free(scan->name);
-    oc_free(scan->text);
+    oc_free(scan->spellings);
+    oc_map_close(&scan->map);
     *scan = (oc_bpe_scan){0};
 }
 
@@ -53,23 +64,37 @@ static bool scan_key(oc_header_scan *in, char key[16])
     return oc_scan_byte(in, ':');
 }
 
-/* Walks over the entries of an object or list that begins at in->at, counting them. */
-static bool scan_span(oc_header_scan *in, const oc_bpe_scan *scan, oc_bpe_span *out)
+/* Walks over the entries of an object or list that begins at in->at, measuring them. */
+static bool scan_span(oc_header_scan *in, oc_bpe_span *out)
 {
     bool object = *in->at == '{';
     const char close = object ? '}' : ']';
     size_t length;
-    *out = (oc_bpe_span){.begin = scan->text + ((const char *)in->at - scan->text)};
+    *out = (oc_bpe_span){.begin = (const char *)in->at};
     in->at++;
     while (!oc_scan_byte(in, close)) {
-        if ((out->count > 0 && !oc_scan_byte(in, ',')) ||
-            (object && !(oc_scan_string(in, NULL, &length) && oc_scan_byte(in, ':'))) ||
-            !oc_scan_skip(in)) {
+        if (out->count > 0 && !oc_scan_byte(in, ',')) {
             return false;
         }
+        (void)oc_scan_next_is(in, '"'); /* white space is not part of the entry */
+        const unsigned char *entry = in->at;
+        if (object) {
+            if (!oc_scan_string(in, NULL, &length)) {
+                return false;
+            }
+            out->keys += (size_t)(in->at - entry);
+            if (!oc_scan_byte(in, ':')) {
+                return false;
+            }
+        }
+        if (!oc_scan_skip(in)) {
+            return false;
+        }
+        size_t size = (size_t)(in->at - entry);
+        out->longest = out->longest > size ? out->longest : size;
         out->count++;
     }
-    out->end = scan->text + ((const char *)in->at - scan->text);
+    out->end = (const char *)in->at;
     return true;
 }
 
@@ -81,10 +106,10 @@ static bool scan_model_value(oc_header_scan *in, oc_bpe_scan *scan, const char *
     seen[0] |= vocabulary;
     seen[1] |= merges;
     if (vocabulary && oc_scan_next_is(in, '{')) {
-        return scan_span(in, scan, &scan->vocabulary);
+        return scan_span(in, &scan->vocabulary);
     }
     if (merges && oc_scan_next_is(in, '[')) {
-        return scan_span(in, scan, &scan->merges);
+        return scan_span(in, &scan->merges);
     }
     return oc_scan_skip(in);
 }
@@ -126,15 +151,16 @@ static bool scan_top(oc_header_scan *in, oc_bpe_scan *scan)
 /* Where JSON begins: some editors write a byte order mark. */
 static oc_header_scan scan_all(const oc_bpe_scan *scan)
 {
-    bool marked = scan->size >= 3 && memcmp(scan->text, "\xef\xbb\xbf", 3) == 0;
-    return scan_of(scan->text + (marked ? 3 : 0), scan->text + scan->size);
+    const char *text = (const char *)scan->map.bytes;
+    bool marked = scan->map.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+    return scan_of(text + (marked ? 3 : 0), text + scan->map.size);
 }
 
 static ocelli_status not_json(const oc_bpe_scan *scan, const oc_header_scan *in, ocelli_error *err)
 {
     return oc_fail(err, OCELLI_E_FORMAT,
                    "%s: not a JSON object, or not UTF-8, near byte %zu of %zu", scan->name,
-                   (size_t)((const char *)in->at - scan->text), scan->size);
+                   (size_t)(in->at - scan->map.bytes), scan->map.size);
 }
 
 /* Appends the text from *from up to and with the opening bracket of a span; *from becomes its end,
@@ -159,7 +185,8 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
     }
     bool swapped = scan->merges.begin != NULL && scan->vocabulary.begin != NULL &&
                    scan->merges.begin < scan->vocabulary.begin;
-    const char *from = scan->text;
+    const char *from = (const char *)scan->map.bytes;
+    const char *end = from + scan->map.size;
     oc_buffer text = {0};
     ocelli_status status =
         append_before(&text, &from, swapped ? &scan->merges : &scan->vocabulary, err);
@@ -167,7 +194,7 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
         status = append_before(&text, &from, swapped ? &scan->vocabulary : &scan->merges, err);
     }
     if (status == OCELLI_OK) {
-        status = oc_buffer_append(&text, from, (size_t)(scan->text + scan->size - from), err);
+        status = oc_buffer_append(&text, from, (size_t)(end - from), err);
     }
     if (status == OCELLI_OK) {
         status = oc_json_parse(rest, scan->name, text.data, text.length, err);
@@ -179,23 +206,28 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
 ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err)
 {
     oc_header_scan in = scan_all(scan);
-    if (!oc_scan_next_is(&in, '{') || !scan_span(&in, scan, &scan->vocabulary) ||
-        !oc_scan_is_end(&in)) {
+    if (!oc_scan_next_is(&in, '{') || !scan_span(&in, &scan->vocabulary) || !oc_scan_is_end(&in)) {
         return not_json(scan, &in, err);
     }
     return OCELLI_OK;
 }
 
-/* ---- the second pass: the text is known to be JSON ------------------------------------------ */
+/* ---- the second pass ------------------------------------------------------------------------ */
 
-/* Decodes a string over itself: what is written is shorter than what is read. NULL: no string. */
-static const char *read_string(oc_header_scan *in, const oc_bpe_scan *scan, size_t *length)
+/* Decodes a string into text [room], NUL-ended. What is written, the NUL included, is less than what
+ * is read, so reading no more than room is writing no more. */
+static bool read_string(oc_header_scan *in, char *text, size_t room, size_t *length)
 {
     if (!oc_scan_next_is(in, '"')) {
-        return NULL;
+        return false;
     }
-    char *text = scan->text + ((const char *)in->at - scan->text);
-    return oc_scan_string(in, text, length) ? text : NULL;
+    oc_header_scan part = *in;
+    if ((size_t)(part.end - part.at) > room) {
+        part.end = part.at + room;
+    }
+    bool sound = oc_scan_string(&part, text, length);
+    in->at = part.at;
+    return sound;
 }
 
 /* An id as the file has it. Whatever is not plain digits goes through cJSON, as in any other file;
@@ -215,49 +247,59 @@ static double read_number(oc_header_scan *in)
     return number;
 }
 
-ocelli_status oc_bpe_scan_words(const oc_bpe_scan *scan, oc_bpe_builder *builder, ocelli_error *err)
+ocelli_status oc_bpe_scan_words(oc_bpe_scan *scan, oc_bpe_builder *builder, ocelli_error *err)
 {
-    oc_header_scan in = scan_of(scan->vocabulary.begin + 1, scan->vocabulary.end);
-    for (size_t i = 0; i < scan->vocabulary.count; i++) {
+    const oc_bpe_span *span = &scan->vocabulary;
+    oc_header_scan in = scan_of(span->begin + 1, span->end);
+    oc_free(scan->spellings);
+    scan->spellings = oc_alloc(span->keys, 1);
+    if (scan->spellings == NULL) {
+        return oc_fail_memory(err, scan->name);
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < span->count; i++) {
         size_t length;
-        const char *spelling = read_string(&in, scan, &length);
-        if (spelling == NULL || !oc_scan_byte(&in, ':')) {
+        char *spelling = scan->spellings + at;
+        if (!read_string(&in, spelling, span->keys - at, &length) || !oc_scan_byte(&in, ':')) {
             return not_json(scan, &in, err);
         }
+        at += length + 1;
         OC_TRY(oc_bpe_builder_word(builder, spelling, length, read_number(&in), err));
         (void)oc_scan_byte(&in, ',');
     }
     return OCELLI_OK;
 }
 
-/* "a b" or ["a", "b"]. */
-static ocelli_status read_merge(oc_header_scan *in, const oc_bpe_scan *scan,
+/* "a b" or ["a", "b"]; text [room] is for the strings. */
+static ocelli_status read_merge(oc_header_scan *in, char *text, size_t room,
                                 oc_bpe_builder *builder, ocelli_error *err)
 {
-    size_t left_length = 0, right_length = 0;
-    const char *left = read_string(in, scan, &left_length);
-    if (left != NULL) {
-        return oc_bpe_builder_merge_line(builder, left, left_length, err);
+    size_t left, right;
+    if (read_string(in, text, room, &left)) {
+        return oc_bpe_builder_merge_line(builder, text, left, err);
     }
-    const char *right = NULL;
-    if (oc_scan_byte(in, '[')) {
-        left = read_string(in, scan, &left_length);
-        right = left != NULL && oc_scan_byte(in, ',') ? read_string(in, scan, &right_length) : NULL;
-    }
-    if (right == NULL || !oc_scan_byte(in, ']')) {
+    if (!oc_scan_byte(in, '[') || !read_string(in, text, room, &left) || !oc_scan_byte(in, ',') ||
+        !read_string(in, text + left + 1, room - left - 1, &right) || !oc_scan_byte(in, ']')) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: merge %u is not a pair of tokens", builder->file,
                        (unsigned)builder->merge_count);
     }
-    return oc_bpe_builder_merge(builder, left, left_length, right, right_length, err);
+    return oc_bpe_builder_merge(builder, text, left, text + left + 1, right, err);
 }
 
 ocelli_status oc_bpe_scan_merges(const oc_bpe_scan *scan, oc_bpe_builder *builder,
                                  ocelli_error *err)
 {
-    oc_header_scan in = scan_of(scan->merges.begin + 1, scan->merges.end);
-    for (size_t i = 0; i < scan->merges.count; i++) {
-        OC_TRY(read_merge(&in, scan, builder, err));
+    const oc_bpe_span *span = &scan->merges;
+    oc_header_scan in = scan_of(span->begin + 1, span->end);
+    char *text = oc_alloc(span->longest, 1);
+    if (text == NULL) {
+        return oc_fail_memory(err, scan->name);
+    }
+    ocelli_status status = OCELLI_OK;
+    for (size_t i = 0; i < span->count && status == OCELLI_OK; i++) {
+        status = read_merge(&in, text, span->longest, builder, err);
         (void)oc_scan_byte(&in, ',');
     }
-    return OCELLI_OK;
+    oc_free(text);
+    return status;
 }

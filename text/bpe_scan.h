@@ -9,20 +9,22 @@
 
 /* An object or a list in the text, brackets included. */
 typedef struct oc_bpe_span {
-    char *begin, *end; /* NULL: the file has no such value */
-    size_t count;      /* entries */
+    const char *begin, *end; /* NULL: the file has no such value */
+    size_t count;            /* entries */
+    size_t keys;             /* of an object: bytes of all keys, as they are written */
+    size_t longest;          /* bytes of the longest entry, as it is written */
 } oc_bpe_span;
 
-/* One file. Strings are decoded where they stand, over the text, so the tables can be read once. */
+/* One file, mapped. */
 typedef struct oc_bpe_scan {
     char *name;
-    char *text; /* [size], owned */
-    size_t size;
+    oc_map map;
     oc_hash hash; /* of the file's bytes */
     oc_bpe_span vocabulary, merges;
+    char *spellings; /* of the words, decoded, end to end, each NUL-ended; owned */
 } oc_bpe_scan;
 
-/* Reads the file. */
+/* Maps the file; more than OC_JSON_LIMIT is refused. */
 ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error *err);
 void oc_bpe_scan_close(oc_bpe_scan *scan);
 
@@ -33,9 +35,8 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
 /* The same for a vocab.json, which is nothing but the vocabulary. */
 ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err);
 
-/* Hands every entry to the builder, once. The builder keeps pointers into the text. */
-ocelli_status oc_bpe_scan_words(const oc_bpe_scan *scan, oc_bpe_builder *builder,
-                                ocelli_error *err);
+/* Hands every entry to the builder; once: the builder borrows the spellings, which scan owns. */
+ocelli_status oc_bpe_scan_words(oc_bpe_scan *scan, oc_bpe_builder *builder, ocelli_error *err);
 ocelli_status oc_bpe_scan_merges(const oc_bpe_scan *scan, oc_bpe_builder *builder,
                                  ocelli_error *err);
 

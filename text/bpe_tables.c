@@ -50,6 +50,7 @@ ocelli_status oc_bpe_builder_open(oc_bpe_builder *builder, const char *file, siz
     size_t merge_slots = slots_for(merges);
     *builder = (oc_bpe_builder){.file = file,
                                 .id_limit = id_limit < OC_BPE_ID_LIMIT ? id_limit : OC_BPE_ID_LIMIT,
+                                .word_room = words,
                                 .word_slots = word_slots,
                                 .merge_slots = merge_slots,
                                 .added_room = added};
@@ -58,8 +59,10 @@ ocelli_status oc_bpe_builder_open(oc_bpe_builder *builder, const char *file, siz
     }
     builder->merges = oc_alloc(merge_slots, sizeof *builder->merges);
     builder->added = oc_alloc(added, sizeof *builder->added);
-    builder->words = oc_alloc(word_slots, sizeof *builder->words);
-    if (builder->merges == NULL || builder->added == NULL || builder->words == NULL) {
+    builder->words = oc_alloc(words, sizeof *builder->words);
+    builder->slots = oc_alloc(word_slots, sizeof *builder->slots);
+    if (builder->merges == NULL || builder->added == NULL || builder->words == NULL ||
+        builder->slots == NULL) {
         oc_bpe_builder_close(builder);
         return oc_fail_memory(err, file);
     }
@@ -81,6 +84,7 @@ void oc_bpe_builder_close(oc_bpe_builder *builder)
     oc_free(builder->merges);
     oc_free(builder->added);
     oc_free(builder->words);
+    oc_free(builder->slots);
     oc_buffer_close(&builder->joined);
     *builder = (oc_bpe_builder){0};
 }
@@ -88,26 +92,47 @@ void oc_bpe_builder_close(oc_bpe_builder *builder)
 /* ---- words ---------------------------------------------------------------------------------- */
 
 /* The slot of a spelling, or the free one where it belongs. */
-static struct oc_bpe_word *find_word(const oc_bpe_builder *builder, const char *spelling,
-                                     size_t length)
+static struct oc_bpe_word_slot *find_slot(const oc_bpe_builder *builder, const char *spelling,
+                                          size_t length, uint32_t *tag)
 {
     size_t mask = builder->word_slots - 1;
-    size_t at = (size_t)oc_hash_bytes(spelling, length).low & mask;
-    while (builder->words[at].spelling != NULL &&
-           (builder->words[at].length != length ||
-            memcmp(builder->words[at].spelling, spelling, length) != 0)) {
-        at = (at + 1) & mask;
+    oc_hash hash = oc_hash_bytes(spelling, length);
+    struct oc_bpe_word_slot *slots = builder->slots;
+    *tag = (uint32_t)hash.high;
+    for (size_t at = (size_t)hash.low & mask;; at = (at + 1) & mask) {
+        if (slots[at].index == 0) {
+            return &slots[at];
+        }
+        if (slots[at].tag == *tag) {
+            const struct oc_bpe_word *word = &builder->words[slots[at].index - 1];
+            if (word->length == length && memcmp(word->spelling, spelling, length) == 0) {
+                return &slots[at];
+            }
+        }
     }
-    return &builder->words[at];
+}
+
+/* NULL: the vocabulary has no such word. */
+static const struct oc_bpe_word *find_word(const oc_bpe_builder *builder, const char *spelling,
+                                           size_t length)
+{
+    uint32_t tag;
+    const struct oc_bpe_word_slot *slot = find_slot(builder, spelling, length, &tag);
+    return slot->index != 0 ? &builder->words[slot->index - 1] : NULL;
 }
 
 static ocelli_status reserve_id(oc_bpe_builder *builder, size_t id, ocelli_error *err)
 {
     if (id >= builder->capacity) {
         size_t old = builder->capacity;
-        size_t capacity = old > 0 ? old : 1024;
+        /* At first as many as there are tokens: most ids are dense. */
+        size_t capacity = old;
+        if (old == 0) {
+            capacity = builder->word_room + builder->added_room;
+            capacity = capacity < builder->id_limit ? capacity + 1 : builder->id_limit + 1;
+        }
         while (capacity <= id) {
-            capacity *= 2; /* id < OC_BPE_ID_LIMIT: cannot wrap */
+            capacity *= 2; /* id < OC_BPE_ID_LIMIT: does not wrap */
         }
         uint32_t *begin = oc_grow(builder->begin, old, capacity, sizeof *begin);
         builder->begin = begin != NULL ? begin : builder->begin;
@@ -172,15 +197,20 @@ ocelli_status oc_bpe_builder_word(oc_bpe_builder *builder, const char *spelling,
     }
     size_t id = (size_t)number;
     OC_TRY(reserve_id(builder, id, err));
-    struct oc_bpe_word *slot = find_word(builder, spelling, length);
-    if (slot->spelling != NULL || builder->length[id] != 0) {
+    uint32_t tag;
+    struct oc_bpe_word_slot *slot = find_slot(builder, spelling, length, &tag);
+    if (slot->index != 0 || builder->length[id] != 0) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: %s (\"%.60s\", id %zu)", builder->file,
-                       slot->spelling != NULL ? "the vocabulary has an entry twice"
-                                              : "two vocabulary entries have the same id",
+                       slot->index != 0 ? "the vocabulary has an entry twice"
+                                        : "two vocabulary entries have the same id",
                        spelling, id);
     }
-    *slot =
+    if (builder->word_count == builder->word_room) {
+        return oc_fail(err, OCELLI_E_INTERNAL, "%s: more words than counted", builder->file);
+    }
+    builder->words[builder->word_count++] =
         (struct oc_bpe_word){.spelling = spelling, .length = (uint32_t)length, .id = (int32_t)id};
+    *slot = (struct oc_bpe_word_slot){.tag = tag, .index = (uint32_t)builder->word_count};
     OC_TRY(set_bytes(builder, id, spelling, length, err));
     char *text = builder->bytes.data + builder->begin[id];
     size_t count = spell_out(text, length);
@@ -207,7 +237,7 @@ ocelli_status oc_bpe_builder_merge(oc_bpe_builder *builder, const char *left, si
     OC_TRY(oc_buffer_append(joined, left, left_length, err));
     OC_TRY(oc_buffer_append(joined, right, right_length, err));
     const struct oc_bpe_word *both = find_word(builder, joined->data, joined->length);
-    if (first->spelling == NULL || second->spelling == NULL || both->spelling == NULL) {
+    if (first == NULL || second == NULL || both == NULL) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: merge %u gives \"%.60s\", but the vocabulary lacks it or a part of it",
                        builder->file, (unsigned)builder->merge_count, joined->data);
@@ -255,11 +285,11 @@ ocelli_status oc_bpe_builder_added(oc_bpe_builder *builder, int64_t id, const ch
     OC_TRY(reserve_id(builder, (size_t)id, err));
     /* A spelling has one id, and an id one spelling: the vocabulary may hold an added token too. */
     const struct oc_bpe_word *word = find_word(builder, content, length);
-    if (word->spelling != NULL ? word->id != id : builder->length[id] != 0) {
+    if (word != NULL ? word->id != id : builder->length[id] != 0) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: added token \"%.60s\" has id %lld, but %s",
                        builder->file, content, (long long)id,
-                       word->spelling != NULL ? "the vocabulary gives it another"
-                                              : "another token has that id");
+                       word != NULL ? "the vocabulary gives it another"
+                                    : "another token has that id");
     }
     if (builder->added_count == builder->added_room) {
         return oc_fail(err, OCELLI_E_INTERNAL, "%s: more added tokens than counted", builder->file);

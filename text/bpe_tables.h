@@ -90,12 +90,18 @@ typedef struct oc_bpe_builder {
     uint32_t merge_count;
     int32_t *added;
     size_t added_count, added_room;
-    /* Spelling to id, open addressing. Spellings are borrowed: from a text that outlives this. */
+    /* Spelling to id. Spellings are borrowed: from a text that outlives this. Merges ask for most
+     * words in the order of the file, so they are kept apart from the hash table, in that order. */
     struct oc_bpe_word {
-        const char *spelling; /* [length]; NULL: free */
+        const char *spelling; /* [length] */
         uint32_t length;
         int32_t id;
-    } * words;
+    } * words; /* [word_room] */
+    size_t word_count, word_room;
+    struct oc_bpe_word_slot {
+        uint32_t tag;   /* of the spelling's hash */
+        uint32_t index; /* of the word, plus one; 0: free */
+    } * slots;          /* [word_slots], open addressing; a power of two, never full */
     size_t word_slots;
     oc_buffer joined; /* the two parts of a merge */
 } oc_bpe_builder;

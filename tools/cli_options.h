@@ -58,6 +58,10 @@ typedef enum flag_id {
     FLAG_TOKENIZER,
     FLAG_SHARD_SIZE,
     FLAG_LAYERS,
+    FLAG_QUICK,
+    FLAG_ONLY,
+    FLAG_RUNS,
+    FLAG_PLOT,
     FLAG_DRY_RUN,
     FLAG_JSON,
     FLAG_TIMINGS,
@@ -94,6 +98,9 @@ typedef struct cli_options {
     uint64_t limit;                 /* 0: all */
     const char *config, *tokenizer; /* NULL: none */
     uint64_t shard_size, layers;    /* layers 0: all */
+    bool quick;
+    const char *only, *plot; /* NULL: all, none */
+    uint64_t runs;           /* 0: the usual number */
     bool dry_run, json, timings, quiet, verbose, help;
 
     bool given[FLAG_TOTAL]; /* named on the command line, by flag_id */

@@ -20,10 +20,11 @@ typedef enum command_id {
     COMMAND_HELP = 1 << 8,
     COMMAND_MAN = 1 << 9,
     COMMAND_COMPLETIONS = 1 << 10,
-    COMMAND_SYNTH = 1 << 11
+    COMMAND_SYNTH = 1 << 11,
+    COMMAND_BENCH = 1 << 12
 } command_id;
 
-#define COMMAND_TOTAL 12
+#define COMMAND_TOTAL 13
 
 typedef enum operand_kind { OPERAND_NONE, OPERAND_FILE, OPERAND_FOLDER, OPERAND_WORD } operand_kind;
 
@@ -53,6 +54,7 @@ int cmd_pack(const cli_options *options);
 int cmd_info(const cli_options *options);
 int cmd_verify(const cli_options *options);
 int cmd_eval(const cli_options *options);
+int cmd_bench(const cli_options *options);
 int cmd_synth(const cli_options *options);
 int cmd_help(const cli_options *options);
 int cmd_man(const cli_options *options);

@@ -129,13 +129,13 @@ static void list_layer(synth_tensors *list, const model_shape *s, unsigned i)
 
 static void list_decoder(synth_tensors *list, const model_shape *s)
 {
-    add_table(list, 0.03, s->vocab, s->hidden, "model.language_model.embed_tokens.weight");
+    add_table(list, 0.01, s->vocab, s->hidden, "model.language_model.embed_tokens.weight");
     for (unsigned i = 0; i < s->layers; i++) {
         list_layer(list, s, i);
     }
     add_norm(list, s->hidden, "model.language_model.norm.weight");
     if (!s->tied) {
-        add_table(list, 0.03, s->vocab, s->hidden, "lm_head.weight");
+        add_table(list, 0.01, s->vocab, s->hidden, "lm_head.weight");
     }
 }
 

@@ -13,7 +13,7 @@
  *                                 transposed)
  *     norms' weights              mean 1, deviation 0.05
  *     biases                      mean 0, deviation 0.02
- *     embed_tokens, lm_head       mean 0, deviation 0.03
+ *     embed_tokens, lm_head       mean 0, deviation 0.01
  *     pos_embed                   mean 0, deviation 0.05
  */
 #ifndef OCELLI_TOOLS_SYNTH_TENSORS_H

@@ -21,15 +21,20 @@ static void quantize_rows(void *argument, size_t begin, size_t end, int worker)
     const prepare_job *job = argument;
     const oc_activations *a = job->activations;
     const oc_quantised *q = &a->quantised;
-    size_t panel_rows = job->kernels->quant_rows;
+    size_t panel_rows = job->kernels->quant_rows, all_groups = q->padded / OC_QUANT_GROUP;
     (void)worker;
     for (size_t r = begin; r < end; r++) {
-        size_t first = r - r % panel_rows;
+        size_t first = r - r % panel_rows, lane = r - first;
         size_t rows = a->rows - first < panel_rows ? a->rows - first : panel_rows;
-        job->kernels->quantize(q->values + first * q->padded + (r - first) * OC_QUANT_STEP,
-                               rows * OC_QUANT_STEP,
-                               q->groups + first * (q->padded / OC_QUANT_GROUP) + (r - first), rows,
-                               a->x + r * a->stride, a->cols);
+        for (size_t g = 0; g < all_groups; g += OC_QUANT_BLOCK_GROUPS) {
+            size_t width = all_groups - g, col = g * OC_QUANT_GROUP;
+            width = width < OC_QUANT_BLOCK_GROUPS ? width : OC_QUANT_BLOCK_GROUPS;
+            size_t left = a->cols - col, most = width * OC_QUANT_GROUP;
+            size_t at = g * a->rows + first * width; /* in groups */
+            job->kernels->quantize(q->values + at * OC_QUANT_GROUP + lane * OC_QUANT_STEP,
+                                   rows * OC_QUANT_STEP, q->groups + at + lane, rows,
+                                   a->x + r * a->stride + col, left < most ? left : most);
+        }
     }
 }
 
@@ -38,12 +43,17 @@ static void transpose_rows(void *argument, size_t begin, size_t end, int worker)
     const prepare_job *job = argument;
     const oc_activations *a = job->activations;
     size_t panel_rows = job->kernels->gemm_rows;
+    size_t padded = (a->rows + panel_rows - 1) / panel_rows * panel_rows;
     (void)worker;
     for (size_t r = begin; r < end; r++) {
-        float *panel = a->panels + (r - r % panel_rows) * a->cols + r % panel_rows;
-        const float *x = a->x + r * a->stride;
-        for (size_t k = 0; k < a->cols; k++) {
-            panel[k * panel_rows] = x[k];
+        for (size_t block = 0; block < a->cols; block += OC_DEPTH_BLOCK) {
+            size_t width = a->cols - block < OC_DEPTH_BLOCK ? a->cols - block : OC_DEPTH_BLOCK;
+            const float *x = a->x + r * a->stride + block;
+            float *panel =
+                a->panels + block * padded + (r - r % panel_rows) * width + r % panel_rows;
+            for (size_t k = 0; k < width; k++) {
+                panel[k * panel_rows] = x[k];
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ typedef struct oc_kernels {
     size_t gemm_cols;  /* width of a panel */
     size_t quant_rows; /* rows of a panel of quantised activations */
 
-    /* Asks for the cache lines of [from, from + bytes) without waiting; changes nothing. */
+    /* Asks for the cache lines of [from, from + bytes), level 2, without waiting; changes nothing. */
     void (*prefetch)(const void *from, size_t bytes);
     /* Sum of a[i] * b[i]. */
     float (*dot)(const float *a, const float *b, size_t count);

@@ -15,7 +15,7 @@ typedef __m256 vec;
 
 static inline void vec_prefetch(const void *p)
 {
-    _mm_prefetch((const char *)p, _MM_HINT_T0);
+    _mm_prefetch((const char *)p, _MM_HINT_T1);
 }
 
 static inline vec vec_zero(void)

@@ -15,7 +15,7 @@ typedef __m512 vec;
 
 static inline void vec_prefetch(const void *p)
 {
-    _mm_prefetch((const char *)p, _MM_HINT_T0);
+    _mm_prefetch((const char *)p, _MM_HINT_T1);
 }
 
 static inline vec vec_zero(void)
@@ -38,27 +38,33 @@ static inline void vec_store(float *p, vec v)
     _mm512_storeu_ps(p, v);
 }
 
-/* Ones for the first n lanes; n of 16 or more is all of them. */
+/* Ones for the first n < 16 lanes. */
 static inline __mmask16 lane_mask(size_t n)
 {
-    return (__mmask16)(n >= LANES ? 0xffffu : (1u << n) - 1u);
+    return (__mmask16)((1u << n) - 1u);
 }
 
-/* n lanes, zeros behind. */
+/* n lanes, zeros behind; n of 16 or more is all of them. */
 static inline vec vec_load_part(const float *p, size_t n)
 {
-    return _mm512_maskz_loadu_ps(lane_mask(n), p);
+    return n >= LANES ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(lane_mask(n), p);
 }
 
 /* n lanes, other behind. */
 static inline vec vec_load_or(const float *p, size_t n, float other)
 {
-    return _mm512_mask_loadu_ps(_mm512_set1_ps(other), lane_mask(n), p);
+    return n >= LANES ? _mm512_loadu_ps(p)
+                      : _mm512_mask_loadu_ps(_mm512_set1_ps(other), lane_mask(n), p);
 }
 
+/* A load soon after must wait for a store with a mask, even of all lanes. */
 static inline void vec_store_part(float *p, vec v, size_t n)
 {
-    _mm512_mask_storeu_ps(p, lane_mask(n), v);
+    if (n >= LANES) {
+        _mm512_storeu_ps(p, v);
+    } else {
+        _mm512_mask_storeu_ps(p, lane_mask(n), v);
+    }
 }
 
 static inline vec vec_add(vec a, vec b)

@@ -16,16 +16,22 @@
 
 enum { GEMM_COLS = OC_GEMM_VECTORS * OC_VECTOR_LANES };
 
+/* Vector c of a row of y of which outputs elements count. */
 static inline vec gemm_load(const float *y, size_t outputs, size_t c)
 {
     size_t first = c * OC_VECTOR_LANES;
+    if (outputs == GEMM_COLS) {
+        return vec_load(y + first);
+    }
     return outputs > first ? vec_load_part(y + first, outputs - first) : vec_zero();
 }
 
 static inline void gemm_store(float *y, vec sums, size_t outputs, size_t c)
 {
     size_t first = c * OC_VECTOR_LANES;
-    if (outputs > first) {
+    if (outputs == GEMM_COLS) {
+        vec_store(y + first, sums);
+    } else if (outputs > first) {
         vec_store_part(y + first, sums, outputs - first);
     }
 }

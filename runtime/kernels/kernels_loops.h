@@ -116,9 +116,10 @@ static float loop_softmax_block(float *scores, size_t count, float scale, float 
     float largest = vec_max_across(most);
     vec total = vec_zero(), part = vec_zero(), base = vec_set(largest), factor = vec_set(scale);
     for (size_t i = 0; i < count; i += OC_VECTOR_LANES) {
-        vec x = vec_mul(vec_sub(vec_load_part(scores + i, count - i), base), factor);
-        vec_store_part(scores + i, loop_exp(x), count - i);
-        part = vec_add(part, vec_load_part(scores + i, count - i));
+        vec x = vec_sub(vec_load_or(scores + i, count - i, -INFINITY), base);
+        vec weight = loop_exp(vec_mul(x, factor)); /* zero behind the end */
+        vec_store_part(scores + i, weight, count - i);
+        part = vec_add(part, weight);
         if (i / OC_VECTOR_LANES % 64 == 63) { /* long rows: sums of sums round less */
             total = vec_add(total, part);
             part = vec_zero();

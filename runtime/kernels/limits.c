@@ -31,14 +31,16 @@ enum { SCALAR_SUMS = 32 };
 /* Plain C; the compiler makes of it what the baseline has. */
 static void scalar_f32(void *values, size_t rounds)
 {
-    float sums[SCALAR_SUMS] = {0}, pair[2];
+    float sums[SCALAR_SUMS], pair[2];
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
     memcpy(pair, values, sizeof pair);
+    memcpy(sums, place, sizeof sums);
     for (size_t i = 0; i < rounds; i++) {
         for (size_t j = 0; j < SCALAR_SUMS; j++) {
             sums[j] = sums[j] * pair[0] + pair[1];
         }
     }
-    memcpy(values, sums, OC_LIMIT_OPERANDS);
+    memcpy(place, sums, sizeof sums);
 }
 
 static uint64_t scalar_read(const uint8_t *bytes, size_t size)
@@ -86,10 +88,10 @@ static void run_pieces(void *user, size_t begin, size_t end, int worker)
     const peak_job *job = user;
     (void)worker;
     for (size_t i = begin; i < end; i++) {
-        /* Small numbers: sums stay finite and normal. */
-        float values[OC_LIMIT_OPERANDS / sizeof(float)];
+        /* A half times the sum plus a half goes to one: sums stay finite and normal. */
+        float values[(OC_LIMIT_OPERANDS + OC_LIMIT_SUMS) / sizeof(float)];
         for (size_t j = 0; j < sizeof values / sizeof *values; j++) {
-            values[j] = 0.5f;
+            values[j] = j < OC_LIMIT_OPERANDS / sizeof(float) ? 0.5f : 1.0f + (float)j / 1024;
         }
         job->loop->run(values, job->rounds);
     }

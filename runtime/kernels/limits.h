@@ -24,10 +24,11 @@ ocelli_status oc_limits_measure(oc_limits *out, const char *tier, oc_pool *pool,
 
 /* ---- the loops of one tier, for limits.c --------------------------------------------------- */
 
-enum { OC_LIMIT_OPERANDS = 128, OC_LIMIT_READ = 1024 };
+enum { OC_LIMIT_OPERANDS = 128, OC_LIMIT_SUMS = 1024, OC_LIMIT_READ = 1024 };
 
-/* values holds OC_LIMIT_OPERANDS bytes: what is multiplied on the way in, a result on the way out,
- * so that no compiler leaves the loop out. */
+/* values holds OC_LIMIT_OPERANDS bytes to multiply with, then OC_LIMIT_SUMS bytes of sums on the way
+ * in and out. They come from memory and go back to it, all of them different: a compiler leaves out
+ * what nobody reads, and computes once what is the same. */
 typedef struct oc_limit_loop {
     void (*run)(void *values, size_t rounds); /* NULL: no such instruction */
     double operations;                        /* of one round */

@@ -9,81 +9,88 @@
 #include <immintrin.h>
 
 /* 12 sums, two operands: 14 of the 16 registers. */
-enum { SUMS = 12 };
+enum { SUMS = 12, BYTES = 32 };
 #define EACH(step)                                                                                 \
     step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10)       \
         step(11)
 
+static inline __m256i load(const void *place)
+{
+    return _mm256_loadu_si256((const __m256i *)place);
+}
+
+static inline void store(void *place, __m256i value)
+{
+    _mm256_storeu_si256((__m256i *)place, value);
+}
+
 static void run_f32(void *values, size_t rounds)
 {
-    const __m256 a = _mm256_loadu_ps(values);
-    const __m256 b = _mm256_loadu_ps((const float *)values + 8);
-#define BEGIN(n) __m256 sum##n = a;
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
+    const __m256 a = _mm256_castsi256_ps(load(values));
+    const __m256 b = _mm256_castsi256_ps(load((const char *)values + BYTES));
+#define BEGIN(n) __m256 sum##n = _mm256_castsi256_ps(load(place + BYTES * (n)));
 #define STEP(n) sum##n = _mm256_fmadd_ps(sum##n, a, b);
-#define ADD(n) total = _mm256_add_ps(total, sum##n);
+#define END(n) store(place + BYTES * (n), _mm256_castps_si256(sum##n));
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m256 total = _mm256_setzero_ps();
-    EACH(ADD)
-    _mm256_storeu_ps(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static void run_int8_dot(void *values, size_t rounds)
 {
-    const __m256i a = _mm256_loadu_si256(values);
-#define BEGIN(n) __m256i sum##n = a;
-#define STEP(n) sum##n = _mm256_dpbusd_avx_epi32(sum##n, a, a);
-#define ADD(n) total = _mm256_add_epi32(total, sum##n);
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
+    const __m256i a = load(values);
+    const __m256i b = load((const char *)values + BYTES);
+#define BEGIN(n) __m256i sum##n = load(place + BYTES * (n));
+#define STEP(n) sum##n = _mm256_dpbusd_avx_epi32(sum##n, a, b);
+#define END(n) store(place + BYTES * (n), sum##n);
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m256i total = _mm256_setzero_si256();
-    EACH(ADD)
-    _mm256_storeu_si256(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static void run_int8_pairs(void *values, size_t rounds)
 {
-    const __m256i ones = _mm256_loadu_si256(values);
-#define BEGIN(n) __m256i sum##n = ones;
-/* Each product takes the sum before it as an operand: else it would be the same every time. */
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
+    const __m256i a = load(values);
+    const __m256i ones = load((const char *)values + BYTES);
+#define BEGIN(n) __m256i sum##n = load(place + BYTES * (n));
+/* The product takes the sum as an operand: else it would be the same every time. */
 #define STEP(n)                                                                                    \
-    sum##n = _mm256_add_epi32(sum##n, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, sum##n), ones));
-#define ADD(n) total = _mm256_add_epi32(total, sum##n);
+    sum##n = _mm256_add_epi32(sum##n, _mm256_madd_epi16(_mm256_maddubs_epi16(a, sum##n), ones));
+#define END(n) store(place + BYTES * (n), sum##n);
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m256i total = _mm256_setzero_si256();
-    EACH(ADD)
-    _mm256_storeu_si256(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static uint64_t run_read(const uint8_t *bytes, size_t size)
 {
     __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
-    for (size_t at = 0; at < size; at += 128) {
-        const __m256i *line = (const __m256i *)(const void *)(bytes + at);
-        a = _mm256_add_epi64(a, _mm256_loadu_si256(line));
-        b = _mm256_add_epi64(b, _mm256_loadu_si256(line + 1));
-        c = _mm256_add_epi64(c, _mm256_loadu_si256(line + 2));
-        d = _mm256_add_epi64(d, _mm256_loadu_si256(line + 3));
+    for (size_t at = 0; at < size; at += 4 * BYTES) {
+        a = _mm256_add_epi64(a, load(bytes + at));
+        b = _mm256_add_epi64(b, load(bytes + at + BYTES));
+        c = _mm256_add_epi64(c, load(bytes + at + 2 * BYTES));
+        d = _mm256_add_epi64(d, load(bytes + at + 3 * BYTES));
     }
     uint64_t four[4];
-    a = _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d));
-    _mm256_storeu_si256((__m256i *)(void *)four, a);
+    store(four, _mm256_add_epi64(_mm256_add_epi64(a, b), _mm256_add_epi64(c, d)));
     return four[0] + four[1] + four[2] + four[3];
 }
 

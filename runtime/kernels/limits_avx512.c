@@ -9,82 +9,80 @@
 
 /* More sums than latency times throughput, and with the operands no more than there are registers;
  * named one by one, so that no compiler keeps them in memory. */
-enum { SUMS = 16 };
+enum { SUMS = 16, BYTES = 64 };
 #define EACH(step)                                                                                 \
     step(0) step(1) step(2) step(3) step(4) step(5) step(6) step(7) step(8) step(9) step(10)       \
         step(11) step(12) step(13) step(14) step(15)
 
 static void run_f32(void *values, size_t rounds)
 {
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
     const __m512 a = _mm512_loadu_ps(values);
-    const __m512 b = _mm512_loadu_ps((const char *)values + 64);
-#define BEGIN(n) __m512 sum##n = a;
+    const __m512 b = _mm512_loadu_ps((const char *)values + BYTES);
+#define BEGIN(n) __m512 sum##n = _mm512_loadu_ps(place + BYTES * (n));
 #define STEP(n) sum##n = _mm512_fmadd_ps(sum##n, a, b);
-#define ADD(n) total = _mm512_add_ps(total, sum##n);
+#define END(n) _mm512_storeu_ps(place + BYTES * (n), sum##n);
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m512 total = _mm512_setzero_ps();
-    EACH(ADD)
-    _mm512_storeu_ps(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static void run_bf16(void *values, size_t rounds)
 {
-    const __m512i bits = _mm512_loadu_si512(values);
-    const __m512bh a = (__m512bh)bits;
-#define BEGIN(n) __m512 sum##n = _mm512_setzero_ps();
-#define STEP(n) sum##n = _mm512_dpbf16_ps(sum##n, a, a);
-#define ADD(n) total = _mm512_add_ps(total, sum##n);
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
+    const __m512bh a = (__m512bh)_mm512_loadu_si512(values);
+    const __m512bh b = (__m512bh)_mm512_loadu_si512((const char *)values + BYTES);
+#define BEGIN(n) __m512 sum##n = _mm512_loadu_ps(place + BYTES * (n));
+#define STEP(n) sum##n = _mm512_dpbf16_ps(sum##n, a, b);
+#define END(n) _mm512_storeu_ps(place + BYTES * (n), sum##n);
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m512 total = _mm512_setzero_ps();
-    EACH(ADD)
-    _mm512_storeu_ps(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static void run_int8(void *values, size_t rounds)
 {
+    char *place = (char *)values + OC_LIMIT_OPERANDS;
     const __m512i a = _mm512_loadu_si512(values);
-#define BEGIN(n) __m512i sum##n = a;
-#define STEP(n) sum##n = _mm512_dpbusd_epi32(sum##n, a, a);
-#define ADD(n) total = _mm512_add_epi32(total, sum##n);
+    const __m512i b = _mm512_loadu_si512((const char *)values + BYTES);
+#define BEGIN(n) __m512i sum##n = _mm512_loadu_si512(place + BYTES * (n));
+#define STEP(n) sum##n = _mm512_dpbusd_epi32(sum##n, a, b);
+#define END(n) _mm512_storeu_si512(place + BYTES * (n), sum##n);
     EACH(BEGIN)
     for (size_t i = 0; i < rounds; i++) {
         EACH(STEP)
     }
-    __m512i total = _mm512_setzero_si512();
-    EACH(ADD)
-    _mm512_storeu_si512(values, total);
+    EACH(END)
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 static uint64_t run_read(const uint8_t *bytes, size_t size)
 {
 #define BEGIN(n) __m512i sum##n = _mm512_setzero_si512();
-#define STEP(n) sum##n = _mm512_add_epi64(sum##n, _mm512_loadu_si512(bytes + at + 64 * (n)));
-#define ADD(n) total = _mm512_add_epi64(total, sum##n);
+#define STEP(n) sum##n = _mm512_add_epi64(sum##n, _mm512_loadu_si512(bytes + at + BYTES * (n)));
+#define END(n) total = _mm512_add_epi64(total, sum##n);
     EACH(BEGIN)
     for (size_t at = 0; at < size; at += OC_LIMIT_READ) {
         EACH(STEP)
     }
     __m512i total = _mm512_setzero_si512();
-    EACH(ADD)
+    EACH(END)
     return (uint64_t)_mm512_reduce_add_epi64(total);
 #undef BEGIN
 #undef STEP
-#undef ADD
+#undef END
 }
 
 void oc_limit_loops_avx512(oc_limit_loops *loops, uint32_t features)

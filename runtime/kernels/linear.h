@@ -9,24 +9,33 @@
 #include "runtime/kernels/compute.h"
 #include "runtime/kernels/matrix.h"
 
-/* The int8 form of activations: panels of quant_rows rows (the last may have fewer), row r in panel
- * r / quant_rows. A panel of n rows from row r on: values + r * padded is [padded / 4][n][4], groups
- * + r * (padded / 64) is [padded / 64][n]. */
+/* Activations are prepared in blocks of columns, and within a block in panels of the few rows that a
+ * kernel takes together: what a pass over all rows reads of one block is one run of memory. */
+enum {
+    OC_QUANT_BLOCK_GROUPS = 8, /* groups of OC_QUANT_GROUP columns; even: whole blocks of weights */
+    OC_DEPTH_BLOCK = 256       /* columns of a float32 block */
+};
+
+/* The int8 form. Block b of w groups (8, the last may have fewer) begins at values + b * 512 * rows;
+ * there the panel of n rows from row r on (r a multiple of quant_rows) is at + r * w * 64,
+ * [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. */
 typedef struct oc_quantised {
-    int8_t *values;
-    oc_quant_group *groups;
-    size_t padded; /* columns, a multiple of OC_QUANT_GROUP */
+    int8_t *values;         /* [rows * padded] */
+    oc_quant_group *groups; /* [rows * padded / 64] */
+    size_t padded;          /* columns, a multiple of OC_QUANT_GROUP */
 } oc_quantised;
 
 /* Rows of activations, prepared once for all the matrices that multiply them (q, k and v; gate and
- * up): float32, and what a format needs beside: int8, or float32 transposed in panels. */
+ * up): float32, and what a format needs beside: int8, or float32 transposed in panels. Block b of w
+ * columns begins at panels + b * 256 * padded rows (a multiple of gemm_rows); there the panel from row
+ * r on is at + r * w, [w][gemm_rows]. */
 typedef struct oc_activations {
     const float *x; /* [rows, stride] */
     size_t rows, cols, stride;
     bool has_quantised,
         has_panels; /* prepared; on a dry arena these say so though nothing is there */
     oc_quantised quantised;
-    float *panels; /* [ceil(rows / gemm_rows)][cols][gemm_rows] */
+    float *panels; /* [padded rows * cols] */
 } oc_activations;
 
 /* Takes from arena what the products with matrices of this format need for rows x cols (works on a

@@ -8,7 +8,7 @@ enum {
     /* Fewer float32 rows than this are dot products: a library call costs more. */
     BLAS_ROWS = 4,
     /* Columns of a panel of widened weights: 256 x 32 floats fill a 32 KiB level-1 cache. */
-    DEPTH_BLOCK = 256,
+    DEPTH_BLOCK = OC_DEPTH_BLOCK,
     /* Rows that share a widened panel: making it costs a few percent of using it. */
     BLOCK_ROWS = 256
 };
@@ -70,14 +70,15 @@ static size_t element_size(oc_format format)
 static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth, size_t row,
                            size_t row_end, const unsigned char *next)
 {
-    size_t row_bytes = job->weight->cols * element_size(job->weight->format);
-    size_t ask_bytes = gemm->depth * element_size(job->weight->format), asked = 0;
     const oc_kernels *k = job->kernels;
     const oc_activations *x = job->x;
+    size_t padded = (x->rows + k->gemm_rows - 1) / k->gemm_rows * k->gemm_rows;
+    size_t row_bytes = job->weight->cols * element_size(job->weight->format);
+    size_t ask_bytes = gemm->depth * element_size(job->weight->format), asked = 0;
     while (row < row_end) {
         if (x->has_panels) { /* row is a multiple of gemm_rows */
             gemm->rows = least(k->gemm_rows, row_end - row);
-            gemm->x = x->panels + row * x->cols + depth * k->gemm_rows;
+            gemm->x = x->panels + depth * padded + row * gemm->depth;
             gemm->x_row = 1;
             gemm->x_step = k->gemm_rows;
         } else {

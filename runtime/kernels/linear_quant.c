@@ -8,9 +8,8 @@
 enum {
     PAIR = 2, /* tiles multiplied together */
     PAIR_OUTPUTS = PAIR * OC_QUANT_TILE,
-    /* Groups of columns that a pair of tiles holds in the level-1 cache: 16 KiB of codes. Even, so
-     * that each begins a block of either format. */
-    GROUP_BLOCK = 8,
+    /* Of a pair of tiles these hold 16 KiB of codes: half a level-1 cache. */
+    GROUP_BLOCK = OC_QUANT_BLOCK_GROUPS,
     /* Their activations, 512 columns of so many rows, and a strip's sums fit a level-2 cache. */
     BLOCK_ROWS = 384,
     CODES_BYTES = PAIR * GROUP_BLOCK * OC_QUANT_STEPS * OC_QUANT_LINE
@@ -75,8 +74,9 @@ static void multiply_pair(const oc_linear_job *job, oc_quant_product *product, s
     const oc_quantised *q = &job->x->quantised;
     while (row < row_end) {
         product->rows = least(k->quant_rows, row_end - row);
-        product->x = q->values + row * q->padded + group * OC_QUANT_GROUP * product->rows;
-        product->x_groups = q->groups + row * job->layout.groups + group * product->rows;
+        size_t at = group * job->x->rows + row * product->groups; /* in groups */
+        product->x = q->values + at * OC_QUANT_GROUP;
+        product->x_groups = q->groups + at;
         (is_q4(job) ? k->product_q4 : k->product_q8)(product);
         product->y += product->rows * PAIR_OUTPUTS;
         row += product->rows;

@@ -12,7 +12,7 @@ cmp -s program out || fail "help and --help differ"
 run -h
 cmp -s program out || fail "-h and --help differ"
 commands=$(sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' program)
-[ "$(echo "$commands" | wc -l)" -eq 12 ] || fail "the commands are not twelve: $commands"
+[ "$(echo "$commands" | wc -l)" -eq 13 ] || fail "the commands are not thirteen: $commands"
 longest=$(awk '{ if (length($0) > m) m = length($0) } END { print m }' program)
 [ "$longest" -le 100 ] || fail "a line of $longest characters"
 
@@ -61,6 +61,8 @@ for command in $commands; do
     grep -q "^\\.Cm $command\$" page || fail "the page's synopsis lacks $command"
     grep -q -e "-a $command -d" completions.fish || fail "fish lacks $command"
     grep -q "^        '$command:" completions.zsh || fail "zsh lacks $command"
+    sed -n '/^    help)$/,/;;/p' completions.bash | grep -q "[ ']$command[ ']" ||
+        fail "help does not complete $command"
 done
 sort -u all | cmp -s - in_page || fail "the page has other flags than the commands together"
 [ "$(wc -l <in_page)" -ge 39 ] || fail "flags are missing: $(wc -l <in_page)"

@@ -36,46 +36,99 @@ Test(limits, reading_reads_every_byte)
 #endif
 }
 
-/* What a loop leaves behind follows from its rounds: they were run. s = 0.5 s + 0.5 from 0.5. */
+/* The operands, then the sums, each of its own value: a compiler that computed one sum for all would
+ * show in the others. */
+typedef struct buffer {
+    float operands[OC_LIMIT_OPERANDS / sizeof(float)];
+    float sums[OC_LIMIT_SUMS / sizeof(float)];
+} buffer;
+
+/* Every sum was multiplied by a half and had a half added, as often as there were rounds. */
+static void check_f32(const oc_limit_loop *loop)
+{
+    buffer b;
+    size_t used = (size_t)(loop->operations / 2);
+    for (size_t i = 0; i < sizeof b.operands / sizeof *b.operands; i++) {
+        b.operands[i] = 0.5f;
+    }
+    for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+        b.sums[i] = (float)i;
+    }
+    loop->run(&b, 3);
+    cr_assert(used > 0 && used <= sizeof b.sums / sizeof *b.sums);
+    for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+        float expected = i < used ? (float)i / 8 + 0.875f : (float)i;
+        cr_assert_float_eq(b.sums[i], expected, 1e-4f, "sum %zu: %g", i, (double)b.sums[i]);
+    }
+}
+
+/* What a loop leaves behind follows from its rounds: each was run, for each sum. */
 Test(limits, peak_loops_compute)
 {
-    float values[OC_LIMIT_OPERANDS / sizeof(float)];
     oc_limit_loops loops;
     oc_limit_loops_scalar(&loops);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        values[i] = 0.5f;
-    }
-    loops.f32.run(values, 3);
-    cr_assert_float_eq(values[5], 0.875f, 1e-6f); /* from 0: 0.5, 0.75, 0.875 */
+    check_f32(&loops.f32);
 #if defined(__x86_64__)
     uint32_t features = oc_cpu_features();
     if ((features & OC_CPU_AVX2) != 0) {
         oc_limit_loops_avx2(&loops, features);
-        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-            values[i] = 0.5f;
-        }
-        loops.f32.run(values, 2);
-        cr_assert_float_eq(values[5], 12 * 0.875f, 1e-5f); /* 12 sums: 0.5, 0.75, 0.875 */
+        check_f32(&loops.f32);
     }
-    if ((features & OC_CPU_AVX512_VNNI) != 0) {
-        int32_t ones[OC_LIMIT_OPERANDS / sizeof(int32_t)];
+    if ((features & OC_CPU_AVX512) != 0) {
         oc_limit_loops_avx512(&loops, features);
-        for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
-            ones[i] = 0x01010101;
-        }
-        loops.int8.run(ones, 10);
-        cr_assert_eq(ones[3], 16 * (0x01010101 + 10 * 4)); /* 4 products a round */
-    }
-    if ((features & OC_CPU_AVX512_BF16) != 0) {
-        oc_limit_loops_avx512(&loops, features);
-        for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-            values[i] = 2.0f; /* a bf16 pair of 0 and 2 */
-        }
-        loops.bf16.run(values, 10);
-        cr_assert_float_eq(values[3], 16 * 10 * 4.0f, 1e-3f);
+        check_f32(&loops.f32);
     }
 #endif
 }
+
+#if defined(__x86_64__)
+/* Four products of 1 and 1 in each of the 32-bit sums. */
+static void check_int8(const oc_limit_loop *loop)
+{
+    struct {
+        uint8_t operands[OC_LIMIT_OPERANDS];
+        int32_t sums[OC_LIMIT_SUMS / sizeof(int32_t)];
+    } b;
+    size_t used = (size_t)(loop->operations / 8);
+    memset(b.operands, 1, sizeof b.operands);
+    for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+        b.sums[i] = (int32_t)i * 3;
+    }
+    loop->run(&b, 10);
+    for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+        cr_assert_eq(b.sums[i], (int32_t)i * 3 + (i < used ? 40 : 0), "sum %zu: %d", i, b.sums[i]);
+    }
+}
+
+Test(limits, dot_products_compute)
+{
+    oc_limit_loops loops;
+    uint32_t features = oc_cpu_features();
+    oc_limit_loops_scalar(&loops);
+    if ((features & OC_CPU_AVX_VNNI) != 0) {
+        oc_limit_loops_avx2(&loops, features);
+        check_int8(&loops.int8);
+    }
+    if ((features & OC_CPU_AVX512_VNNI) != 0) {
+        oc_limit_loops_avx512(&loops, features);
+        check_int8(&loops.int8);
+    }
+    if ((features & OC_CPU_AVX512_BF16) != 0) {
+        buffer b;
+        oc_limit_loops_avx512(&loops, features);
+        for (size_t i = 0; i < sizeof b.operands / sizeof *b.operands; i++) {
+            b.operands[i] = 2.0f; /* the bf16 pair of 0 and 2 */
+        }
+        for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+            b.sums[i] = (float)i;
+        }
+        loops.bf16.run(&b, 10);
+        for (size_t i = 0; i < sizeof b.sums / sizeof *b.sums; i++) {
+            cr_assert_float_eq(b.sums[i], (float)i + 40.0f, 1e-3f);
+        }
+    }
+}
+#endif
 
 Test(limits, measured_figures_are_possible)
 {

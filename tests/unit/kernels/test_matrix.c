@@ -125,6 +125,32 @@ Test(matrix, parts)
     oc_free(source);
 }
 
+/* The bytes of a package do not depend on the machine or the compiler: these sums were taken once and
+ * hold everywhere. Should the layout or the choice of codes change on purpose, old packages are void. */
+Test(matrix, packed_bytes_are_the_same_everywhere)
+{
+    enum { ROWS = 50, COLS = 330 };
+    static const struct {
+        oc_format format;
+        uint64_t sum;
+    } expected[] = {{OC_FORMAT_F16, 0x11d1fe47b1febd60ull}, {OC_FORMAT_BF16, 0x1be30aad778bf06dull}, {OC_FORMAT_Q8, 0xa1ef6bfbba277527ull}, {OC_FORMAT_Q4, 0xcadf8010dbec7a02ull}};
+    uint64_t seed = 14;
+    float *source = test_floats(ROWS * COLS, &seed);
+    for (size_t f = 0; f < sizeof expected / sizeof expected[0]; f++) {
+        size_t bytes;
+        cr_assert(oc_matrix_bytes(expected[f].format, ROWS, COLS, &bytes));
+        oc_matrix matrix = pack(expected[f].format, source, ROWS, COLS);
+        uint64_t sum = 0xcbf29ce484222325ull; /* FNV-1a */
+        for (size_t i = 0; i < bytes; i++) {
+            sum = (sum ^ ((const unsigned char *)matrix.data)[i]) * 0x100000001b3ull;
+        }
+        cr_assert_eq(sum, expected[f].sum, "%s: %llx", oc_format_name(expected[f].format),
+                     (unsigned long long)sum);
+        oc_free((void *)matrix.data);
+    }
+    oc_free(source);
+}
+
 /* Zero, constant, huge, tiny and non-finite groups. */
 Test(matrix, edges)
 {

@@ -32,7 +32,7 @@ static void check_list(const size_t *indices, const cJSON *expected)
     const cJSON *index;
     cJSON_ArrayForEach(index, expected)
     {
-        cr_assert_eq(indices[i], index->valueint, "number %zu: %zu, not %d", i, indices[i],
+        cr_assert_eq(indices[i], (size_t)index->valueint, "number %zu: %zu, not %d", i, indices[i],
                      index->valueint);
         i++;
     }
@@ -42,7 +42,7 @@ static void check_list(const size_t *indices, const cJSON *expected)
 static void check_indices(const size_t *indices, size_t count, const cJSON *expected)
 {
     if (cJSON_IsArray(expected)) {
-        cr_assert_eq(count, cJSON_GetArraySize(expected));
+        cr_assert_eq(count, (size_t)cJSON_GetArraySize(expected));
         check_list(indices, expected);
         return;
     }
@@ -105,7 +105,7 @@ Test(frames, times_of_the_reference)
         }
         oc_frames_timestamps(seconds, count, times);
         const cJSON *expected = cJSON_GetObjectItemCaseSensitive(entry, "seconds");
-        cr_assert_eq((count + 1) / 2, cJSON_GetArraySize(expected));
+        cr_assert_eq((count + 1) / 2, (size_t)cJSON_GetArraySize(expected));
         for (size_t i = 0; i < (count + 1) / 2; i++) {
             cr_assert_eq(times[i], cJSON_GetArrayItem(expected, (int)i)->valuedouble);
         }

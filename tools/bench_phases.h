@@ -1,0 +1,37 @@
+/* bench_phases.h - the phases of a benchmark: each runs the model and adds its rows.
+ *
+ * All return an exit code and have said why unless it is EXIT_DONE or EXIT_INTERRUPTED.
+ */
+#ifndef OCELLI_TOOLS_BENCH_PHASES_H
+#define OCELLI_TOOLS_BENCH_PHASES_H
+
+#include "tools/bench_work.h"
+#include "tools/cli_options.h"
+
+typedef struct bench {
+    const cli_options *options;
+    const char *path; /* of the model */
+    ocelli_model_options model_options;
+    ocelli_model *model; /* open after bench_load */
+    bench_sizes sizes;
+    ocelli_machine machine;
+    bench_rows rows;
+    bool wanted[BENCH_GROUPS];
+    size_t runs;
+    bool quick;
+} bench;
+
+/* Opens the model, measuring that where it is wanted; it stays open. */
+int bench_load(bench *b);
+/* Runs everything once and measures nothing: memory is mapped, pages are there. */
+int bench_warm_up(bench *b);
+int bench_encode(bench *b);
+/* Prompts of several lengths, and decoding after the shortest and the longest. */
+int bench_text(bench *b);
+/* Several sessions decoding together. */
+int bench_together(bench *b);
+/* A caption from the picture to its last token. */
+int bench_caption(bench *b);
+int bench_memory(bench *b);
+
+#endif
