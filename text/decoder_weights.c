@@ -2,41 +2,12 @@
 #include "text/decoder_weights.h"
 
 #include "runtime/base/memory.h"
+#include "runtime/weights/bind.h"
 #include "text/tensor_names.h"
 
 #include <stdio.h>
 #include <string.h>
 
-typedef struct request {
-    const char *name; /* after the layer's prefix */
-    size_t offset;    /* in oc_decoder_layer: of an oc_matrix, or of a const float * */
-    size_t rows;      /* 0: a vector of cols values */
-    size_t cols;
-    bool wanted;
-} request;
-
-static ocelli_status fetch(oc_loader *loader, oc_decoder_layer *layer, size_t index,
-                           const request *list, size_t count, ocelli_error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        char name[160];
-        unsigned char *place = (unsigned char *)layer + list[i].offset;
-        if (!list[i].wanted) {
-            continue;
-        }
-        snprintf(name, sizeof name, OC_LAYER_PREFIX "%zu.%s", index, list[i].name);
-        if (list[i].rows != 0) {
-            OC_TRY(oc_loader_matrix(loader, name, list[i].rows, list[i].cols,
-                                    (oc_matrix *)(void *)place, err));
-        } else {
-            OC_TRY(
-                oc_loader_vector(loader, name, list[i].cols, (const float **)(void *)place, err));
-        }
-    }
-    return OCELLI_OK;
-}
-
-#define COUNT(list) (sizeof(list) / sizeof *(list))
 #define FIELD(name) offsetof(oc_decoder_layer, name)
 
 static ocelli_status fetch_experts(oc_loader *loader, oc_decoder_layer *layer, size_t index,
@@ -67,7 +38,7 @@ static ocelli_status fetch_layer(oc_loader *loader, oc_decoder_layer *layer, siz
     size_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
     bool bias = config->attention_bias;
     bool dense = config->sparse == NULL || !config->sparse[index];
-    const request list[] = {
+    const oc_binding list[] = {
         {"input_layernorm.weight", FIELD(input_norm), 0, hidden, true},
         {"self_attn.q_proj.weight", FIELD(query), queries, hidden, true},
         {"self_attn.q_proj.bias", FIELD(query_bias), 0, queries, bias},
@@ -84,7 +55,9 @@ static ocelli_status fetch_layer(oc_loader *loader, oc_decoder_layer *layer, siz
         {"mlp.up_proj.weight", FIELD(up), wide, hidden, dense},
         {"mlp.down_proj.weight", FIELD(down), hidden, wide, dense},
     };
-    OC_TRY(fetch(loader, layer, index, list, COUNT(list), err));
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, OC_LAYER_PREFIX "%zu.", index);
+    OC_TRY(oc_bind(loader, layer, prefix, list, OC_BINDINGS(list), err));
     return dense ? OCELLI_OK : fetch_experts(loader, layer, index, config, err);
 }
 

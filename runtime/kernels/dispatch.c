@@ -20,6 +20,9 @@ static const tier TIERS[] = {
 #if defined(__x86_64__)
     {"avx2", OC_CPU_AVX2, oc_kernels_init_avx2},
     {"avx512", OC_CPU_AVX2 | OC_CPU_AVX512 | OC_CPU_AVX512_VNNI, oc_kernels_init_avx512},
+#elif defined(__aarch64__)
+    {"neon", OC_CPU_NEON, oc_kernels_init_neon},
+    {"dotprod", OC_CPU_NEON | OC_CPU_DOTPROD, oc_kernels_init_dotprod},
 #endif
 };
 enum { TIER_COUNT = sizeof TIERS / sizeof TIERS[0] };

@@ -115,6 +115,9 @@ void oc_kernels_init_avx512(oc_kernels *table);
 /* The part of each that is in a file of its own: packed formats. */
 void oc_kernels_init_avx2_quant(oc_kernels *table);
 void oc_kernels_init_avx512_quant(oc_kernels *table);
+#elif defined(__aarch64__)
+void oc_kernels_init_neon(oc_kernels *table);
+void oc_kernels_init_dotprod(oc_kernels *table); /* packed formats; over neon */
 #endif
 
 #endif

@@ -20,3 +20,9 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set_source_files_properties(${kernels}/limits_avx512.c PROPERTIES COMPILE_OPTIONS
     "-mavx2;-mfma;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx512bf16")
 endif()
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+  set_source_files_properties(${kernels}/kernels_neon.c
+    PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
+  set_source_files_properties(${kernels}/kernels_neon_dotprod.c
+    PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod;-ffp-contract=off")
+endif()

@@ -63,8 +63,8 @@ assert two["bytes"] - one["bytes"] == steps * cache, (two, one, cache)
 decode = rows["decode", "after 2048 tokens"]["work"]
 assert decode["attention_operations"] == 4 * q * L * sum(2048 + i for i in range(1, 33))
 
-# The peak is below what a limit of the same bytes would allow, and the machine's buffer is not in it.
-assert rows["memory", "peak RSS"]["median"] < 400e6, rows["memory", "peak RSS"]
+# The 512 MiB that measuring the machine takes are not in the peak.
+assert rows["memory", "peak RSS"]["median"] < 512 << 20, rows["memory", "peak RSS"]
 
 import xml.dom.minidom
 chart = xml.dom.minidom.parse("all.svg")

@@ -133,7 +133,10 @@ Test(matrix, packed_bytes_are_the_same_everywhere)
     static const struct {
         oc_format format;
         uint64_t sum;
-    } expected[] = {{OC_FORMAT_F16, 0x11d1fe47b1febd60ull}, {OC_FORMAT_BF16, 0x1be30aad778bf06dull}, {OC_FORMAT_Q8, 0xa1ef6bfbba277527ull}, {OC_FORMAT_Q4, 0xcadf8010dbec7a02ull}};
+    } expected[] = {{OC_FORMAT_F16, 0x11d1fe47b1febd60ull},
+                    {OC_FORMAT_BF16, 0x1be30aad778bf06dull},
+                    {OC_FORMAT_Q8, 0xa1ef6bfbba277527ull},
+                    {OC_FORMAT_Q4, 0xcadf8010dbec7a02ull}};
     uint64_t seed = 14;
     float *source = test_floats(ROWS * COLS, &seed);
     for (size_t f = 0; f < sizeof expected / sizeof expected[0]; f++) {
