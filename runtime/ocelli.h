@@ -187,7 +187,8 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_pack(const char *checkpoint, const 
                                                   const ocelli_pack_options *options,
                                                   ocelli_error *err);
 
-/* Recomputes every file's hash and proves that a tied lm_head is the quantisation of the table. */
+/* Recomputes every file's hash and proves that a tied lm_head is the quantisation of the table, and
+ * tokenizer.bin the compiled form of tokenizer.json. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_verify(const char *package,
                                                     ocelli_progress_fn progress,
                                                     void *progress_user, ocelli_error *err);

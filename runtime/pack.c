@@ -16,18 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copied as they are, if the checkpoint has them. */
-static const char *const COPIED[] = {"config.json",
-                                     "generation_config.json",
-                                     "preprocessor_config.json",
-                                     "video_preprocessor_config.json",
-                                     "tokenizer.json",
-                                     "tokenizer_config.json",
-                                     "vocab.json",
-                                     "merges.txt",
-                                     "chat_template.json",
-                                     "chat_template.jinja"};
-
 static const char VISION_PREFIX[] = "model.visual.";
 
 typedef struct job {
@@ -251,12 +239,13 @@ static ocelli_status write_tokenizer(job *j, ocelli_error *err)
 
 static ocelli_status copy_files(job *j, ocelli_error *err)
 {
-    for (size_t i = 0; i < sizeof COPIED / sizeof *COPIED; i++) {
+    for (size_t i = 0; oc_package_copied(i) != NULL; i++) {
+        const char *name = oc_package_copied(i);
         char *bytes;
         size_t size;
-        char *path = oc_path_join(j->checkpoint, COPIED[i]);
+        char *path = oc_path_join(j->checkpoint, name);
         if (path == NULL) {
-            return oc_fail_memory(err, COPIED[i]);
+            return oc_fail_memory(err, name);
         }
         if (!oc_file_exists(path)) {
             oc_free(path);
@@ -265,7 +254,7 @@ static ocelli_status copy_files(job *j, ocelli_error *err)
         ocelli_status status = oc_file_read(&bytes, &size, path, (size_t)256 << 20, err);
         oc_free(path);
         OC_TRY(status);
-        status = write_file(j, COPIED[i], bytes, size, err);
+        status = write_file(j, name, bytes, size, err);
         oc_free(bytes);
         OC_TRY(status);
     }

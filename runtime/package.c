@@ -90,6 +90,10 @@ static ocelli_status read_files(oc_manifest *out, oc_json_object top, const char
             return oc_fail(err, OCELLI_E_FORMAT,
                            "%s: files: \"%.60s\" is not a file name with its hash", top.file, name);
         }
+        if (oc_manifest_find(out, name) != NULL) {
+            return oc_fail(err, OCELLI_E_FORMAT,
+                           "%s: files: %s is listed twice; pack the model again", top.file, name);
+        }
         oc_package_file *file = &out->files[out->file_count++];
         memcpy(file->name, name, strlen(name) + 1);
         memcpy(file->hash, hash, sizeof file->hash);

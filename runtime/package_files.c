@@ -1,6 +1,7 @@
 /* package_files.c - see package_files.h. POSIX. */
 #define _DEFAULT_SOURCE /* flock */
 #define _POSIX_C_SOURCE 200809L
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "runtime/package_files.h"
 
 #include "runtime/base/file.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -47,9 +49,50 @@ static bool each_entry(const char *path, bool (*fn)(int folder, const char *name
     return going;
 }
 
+/* The files of the checkpoint that a package keeps as they are. */
+static const char *const COPIED[] = {"config.json",
+                                     "generation_config.json",
+                                     "preprocessor_config.json",
+                                     "video_preprocessor_config.json",
+                                     "tokenizer.json",
+                                     "tokenizer_config.json",
+                                     "vocab.json",
+                                     "merges.txt",
+                                     "chat_template.json",
+                                     "chat_template.jinja"};
+
+const char *oc_package_copied(size_t i)
+{
+    return i < sizeof COPIED / sizeof *COPIED ? COPIED[i] : NULL;
+}
+
+static bool is_ours(const char *name)
+{
+    static const char *const made[] = {OC_PACKAGE_MANIFEST, OC_PACKAGE_EMBED, OC_PACKAGE_DECODER,
+                                       OC_PACKAGE_VISION, OC_PACKAGE_TOKENIZER};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        if (strcmp(name, made[i]) == 0) {
+            return true;
+        }
+    }
+    for (size_t i = 0; oc_package_copied(i) != NULL; i++) {
+        if (strcmp(name, oc_package_copied(i)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool check_is_ours(int folder, const char *name)
+{
+    (void)folder;
+    return is_ours(name);
+}
+
+/* Only files that a package has: what else somebody put there is theirs. */
 static bool remove_file(int folder, const char *name)
 {
-    return unlinkat(folder, name, 0) == 0; /* packages are flat: a folder in one is not ours */
+    return !is_ours(name) || unlinkat(folder, name, 0) == 0;
 }
 
 static bool stop_at_any(int folder, const char *name)
@@ -59,7 +102,7 @@ static bool stop_at_any(int folder, const char *name)
     return false;
 }
 
-/* Removes a flat folder and its files. */
+/* Removes a package's files, and their folder if it is empty then. */
 static void remove_folder(const char *path)
 {
     each_entry(path, remove_file);
@@ -87,37 +130,80 @@ static ocelli_status check_target(const oc_package_folder *folder, ocelli_error 
                    "%s: exists; choose another folder, or overwrite it on purpose", path);
 }
 
+/* True while path still is the folder that was opened: its writer may have renamed or removed it
+ * between our opening and our locking it. */
+static bool is_still(int descriptor, const char *path)
+{
+    struct stat opened, named;
+    return fstat(descriptor, &opened) == 0 && lstat(path, &named) == 0 &&
+           opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 /* Locks the temporary folder: two writers would mix their files. */
 static ocelli_status lock_folder(oc_package_folder *folder, ocelli_error *err)
 {
     if (mkdir(folder->path, 0777) != 0 && errno != EEXIST) {
-        return oc_fail(err, OCELLI_E_IO, "%s: %s", folder->path, strerror(errno));
+        return oc_fail(err, OCELLI_E_IO,
+                       "%s: cannot make this folder: %s; choose another place for the package",
+                       folder->path, strerror(errno));
     }
-    int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int descriptor = open(folder->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (descriptor < 0) {
-        return oc_fail(err, OCELLI_E_IO, "%s: %s", folder->path, strerror(errno));
+        return oc_fail(err, OCELLI_E_IO,
+                       "%s: cannot be used as the temporary folder: %s; move it away", folder->path,
+                       strerror(errno));
     }
-    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 || !is_still(descriptor, folder->path)) {
         close(descriptor);
-        return oc_fail(err, OCELLI_E_STATE, "%s: another process is writing this package",
-                       folder->path);
+        return oc_fail(err, OCELLI_E_STATE,
+                       "%s: another process is writing this package; wait for it", folder->path);
+    }
+    if (!each_entry(folder->path, check_is_ours)) {
+        close(descriptor);
+        return oc_fail(err, OCELLI_E_IO,
+                       "%s: holds files that are not of a package; move them away", folder->path);
     }
     folder->lock = descriptor;
     each_entry(folder->path, remove_file); /* what a killed run left */
     return OCELLI_OK;
 }
 
+/* Where the package will be: what a symbolic link leads to, so that the link stays. */
+static ocelli_status resolve_target(oc_package_folder *folder, const char *given, ocelli_error *err)
+{
+    struct stat status;
+    folder->final_path = with_suffix(given, "");
+    if (folder->final_path == NULL) {
+        return oc_fail_memory(err, "a package");
+    }
+    if (lstat(folder->final_path, &status) != 0 || !S_ISLNK(status.st_mode)) {
+        return OCELLI_OK;
+    }
+    char *real = realpath(folder->final_path, NULL);
+    if (real == NULL) {
+        return oc_fail(err, OCELLI_E_IO, "%s: a symbolic link that leads nowhere: %s; remove it",
+                       folder->final_path, strerror(errno));
+    }
+    oc_free(folder->final_path);
+    folder->final_path = oc_strdup(real);
+    free(real);
+    return folder->final_path != NULL ? OCELLI_OK : oc_fail_memory(err, "a package");
+}
+
 ocelli_status oc_package_folder_open(oc_package_folder *out, const char *final_path, bool overwrite,
                                      ocelli_error *err)
 {
     *out = (oc_package_folder){.lock = -1, .overwrite = overwrite};
-    out->final_path = with_suffix(final_path, "");
-    out->path = with_suffix(final_path, ".partial");
-    ocelli_status status = out->final_path == NULL || out->path == NULL
-                               ? oc_fail_memory(err, "a package")
-                               : check_target(out, err);
+    ocelli_status status = resolve_target(out, final_path, err);
     if (status == OCELLI_OK) {
-        status = lock_folder(out, err);
+        status = check_target(out, err);
+    }
+    if (status == OCELLI_OK) {
+        out->path = with_suffix(out->final_path, ".partial");
+        status = out->path != NULL ? lock_folder(out, err) : oc_fail_memory(err, "a package");
+    }
+    if (status == OCELLI_OK) {
+        status = check_target(out, err); /* again: another writer may have finished it meanwhile */
     }
     if (status != OCELLI_OK) {
         oc_package_folder_close(out);
@@ -144,6 +230,24 @@ static void sync_parent(const char *path)
     oc_free(parent);
 }
 
+/* A free name beside the package for the old one: a folder of that name may be somebody's. */
+static char *old_name(const char *path)
+{
+    struct stat status;
+    for (int i = 0; i < 1000; i++) {
+        char suffix[24] = ".old";
+        if (i > 0) {
+            snprintf(suffix, sizeof suffix, ".old%d", i);
+        }
+        char *name = with_suffix(path, suffix);
+        if (name == NULL || lstat(name, &status) != 0) {
+            return name;
+        }
+        oc_free(name);
+    }
+    return with_suffix(path, ".old"); /* renaming to it says what is wrong */
+}
+
 ocelli_status oc_package_folder_commit(oc_package_folder *folder, ocelli_error *err)
 {
     char *old = NULL;
@@ -151,11 +255,10 @@ ocelli_status oc_package_folder_commit(oc_package_folder *folder, ocelli_error *
         return oc_fail(err, OCELLI_E_IO, "%s: %s", folder->path, strerror(errno));
     }
     if (oc_file_exists(folder->final_path)) {
-        old = with_suffix(folder->final_path, ".old");
+        old = old_name(folder->final_path);
         if (old == NULL) {
             return oc_fail_memory(err, "a package");
         }
-        remove_folder(old);
         if (rename(folder->final_path, old) != 0) {
             oc_free(old);
             return oc_fail(err, OCELLI_E_IO, "%s: cannot be replaced: %s", folder->final_path,

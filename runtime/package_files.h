@@ -11,8 +11,12 @@ typedef struct oc_package_folder {
     bool overwrite;
 } oc_package_folder;
 
+/* The i-th file that a package keeps as the checkpoint has it, if it has it; NULL past the last. */
+const char *oc_package_copied(size_t i);
+
 /* Makes the temporary folder anew (what a killed run left is removed). Refuses a final path that
- * exists, unless overwrite is set and it is a package or an empty folder. */
+ * exists, unless it is an empty folder, or overwrite is set and it is a package; a link that leads
+ * nowhere; and a temporary folder that holds files of somebody else. */
 ocelli_status oc_package_folder_open(oc_package_folder *out, const char *final_path, bool overwrite,
                                      ocelli_error *err);
 /* Syncs the folder and renames it to its final path; an old package there is replaced. */

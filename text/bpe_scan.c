@@ -7,7 +7,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
-#include "runtime/weights/header_scan.h"
+#include "runtime/base/json_scan.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,17 +44,17 @@ void oc_bpe_scan_close(oc_bpe_scan *scan)
 
 /* ---- the first pass ------------------------------------------------------------------------- */
 
-static oc_header_scan scan_of(const char *begin, const char *end)
+static oc_json_scan scan_of(const char *begin, const char *end)
 {
-    return (oc_header_scan){.at = (const unsigned char *)begin, .end = (const unsigned char *)end};
+    return (oc_json_scan){.at = (const unsigned char *)begin, .end = (const unsigned char *)end};
 }
 
 /* A key and its colon; key is "" if it is too long to be one that matters. */
-static bool scan_key(oc_header_scan *in, char key[16])
+static bool scan_key(oc_json_scan *in, char key[16])
 {
     size_t length;
     key[0] = '\0';
-    oc_header_scan again = *in;
+    oc_json_scan again = *in;
     if (!oc_scan_string(in, NULL, &length)) {
         return false;
     }
@@ -65,7 +65,7 @@ static bool scan_key(oc_header_scan *in, char key[16])
 }
 
 /* Walks over the entries of an object or list that begins at in->at, measuring them. */
-static bool scan_span(oc_header_scan *in, oc_bpe_span *out)
+static bool scan_span(oc_json_scan *in, oc_bpe_span *out)
 {
     bool object = *in->at == '{';
     const char close = object ? '}' : ']';
@@ -99,7 +99,7 @@ static bool scan_span(oc_header_scan *in, oc_bpe_span *out)
 }
 
 /* The value of a key of "model". Of keys that come twice the first counts, as for cJSON. */
-static bool scan_model_value(oc_header_scan *in, oc_bpe_scan *scan, const char *key, bool *seen)
+static bool scan_model_value(oc_json_scan *in, oc_bpe_scan *scan, const char *key, bool *seen)
 {
     bool vocabulary = strcmp(key, "vocab") == 0 && !seen[0];
     bool merges = strcmp(key, "merges") == 0 && !seen[1];
@@ -115,7 +115,7 @@ static bool scan_model_value(oc_header_scan *in, oc_bpe_scan *scan, const char *
 }
 
 /* The first "model" of the file, after its '{'. */
-static bool scan_model(oc_header_scan *in, oc_bpe_scan *scan)
+static bool scan_model(oc_json_scan *in, oc_bpe_scan *scan)
 {
     char key[16];
     bool seen[2] = {false, false};
@@ -128,7 +128,7 @@ static bool scan_model(oc_header_scan *in, oc_bpe_scan *scan)
     return true;
 }
 
-static bool scan_top(oc_header_scan *in, oc_bpe_scan *scan)
+static bool scan_top(oc_json_scan *in, oc_bpe_scan *scan)
 {
     char key[16];
     bool seen = false;
@@ -149,14 +149,14 @@ static bool scan_top(oc_header_scan *in, oc_bpe_scan *scan)
 }
 
 /* Where JSON begins: some editors write a byte order mark. */
-static oc_header_scan scan_all(const oc_bpe_scan *scan)
+static oc_json_scan scan_all(const oc_bpe_scan *scan)
 {
     const char *text = (const char *)scan->map.bytes;
     bool marked = scan->map.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
     return scan_of(text + (marked ? 3 : 0), text + scan->map.size);
 }
 
-static ocelli_status not_json(const oc_bpe_scan *scan, const oc_header_scan *in, ocelli_error *err)
+static ocelli_status not_json(const oc_bpe_scan *scan, const oc_json_scan *in, ocelli_error *err)
 {
     return oc_fail(err, OCELLI_E_FORMAT,
                    "%s: not a JSON object, or not UTF-8, near byte %zu of %zu", scan->name,
@@ -178,7 +178,7 @@ static ocelli_status append_before(oc_buffer *out, const char **from, const oc_b
 
 ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_error *err)
 {
-    oc_header_scan in = scan_all(scan);
+    oc_json_scan in = scan_all(scan);
     *rest = (oc_json){0};
     if (!scan_top(&in, scan)) {
         return not_json(scan, &in, err);
@@ -205,7 +205,7 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
 
 ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err)
 {
-    oc_header_scan in = scan_all(scan);
+    oc_json_scan in = scan_all(scan);
     if (!oc_scan_next_is(&in, '{') || !scan_span(&in, &scan->vocabulary) || !oc_scan_is_end(&in)) {
         return not_json(scan, &in, err);
     }
@@ -216,12 +216,12 @@ ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err)
 
 /* Decodes a string into text [room], NUL-ended. What is written, the NUL included, is less than what
  * is read, so reading no more than room is writing no more. */
-static bool read_string(oc_header_scan *in, char *text, size_t room, size_t *length)
+static bool read_string(oc_json_scan *in, char *text, size_t room, size_t *length)
 {
     if (!oc_scan_next_is(in, '"')) {
         return false;
     }
-    oc_header_scan part = *in;
+    oc_json_scan part = *in;
     if ((size_t)(part.end - part.at) > room) {
         part.end = part.at + room;
     }
@@ -232,10 +232,10 @@ static bool read_string(oc_header_scan *in, char *text, size_t room, size_t *len
 
 /* An id as the file has it. Whatever is not plain digits goes through cJSON, as in any other file;
  * NAN if it is no number. */
-static double read_number(oc_header_scan *in)
+static double read_number(oc_json_scan *in)
 {
     uint64_t whole;
-    oc_header_scan start = *in;
+    oc_json_scan start = *in;
     if (oc_scan_whole(in, (uint64_t)1 << 53, &whole)) {
         return (double)whole;
     }
@@ -250,7 +250,7 @@ static double read_number(oc_header_scan *in)
 ocelli_status oc_bpe_scan_words(oc_bpe_scan *scan, oc_bpe_builder *builder, ocelli_error *err)
 {
     const oc_bpe_span *span = &scan->vocabulary;
-    oc_header_scan in = scan_of(span->begin + 1, span->end);
+    oc_json_scan in = scan_of(span->begin + 1, span->end);
     oc_free(scan->spellings);
     scan->spellings = oc_alloc(span->keys, 1);
     if (scan->spellings == NULL) {
@@ -271,8 +271,8 @@ ocelli_status oc_bpe_scan_words(oc_bpe_scan *scan, oc_bpe_builder *builder, ocel
 }
 
 /* "a b" or ["a", "b"]; text [room] is for the strings. */
-static ocelli_status read_merge(oc_header_scan *in, char *text, size_t room,
-                                oc_bpe_builder *builder, ocelli_error *err)
+static ocelli_status read_merge(oc_json_scan *in, char *text, size_t room, oc_bpe_builder *builder,
+                                ocelli_error *err)
 {
     size_t left, right;
     if (read_string(in, text, room, &left)) {
@@ -290,7 +290,7 @@ ocelli_status oc_bpe_scan_merges(const oc_bpe_scan *scan, oc_bpe_builder *builde
                                  ocelli_error *err)
 {
     const oc_bpe_span *span = &scan->merges;
-    oc_header_scan in = scan_of(span->begin + 1, span->end);
+    oc_json_scan in = scan_of(span->begin + 1, span->end);
     char *text = oc_alloc(span->longest, 1);
     if (text == NULL) {
         return oc_fail_memory(err, scan->name);

@@ -136,7 +136,7 @@ ocelli_status oc_file_read(char **out, size_t *size, const char *path, size_t li
 bool oc_file_exists(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0;
+    return stat(path, &status) == 0 || lstat(path, &status) == 0;
 }
 
 bool oc_file_is_directory(const char *path)

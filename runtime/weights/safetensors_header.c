@@ -2,12 +2,12 @@
 #include "runtime/weights/safetensors_header.h"
 
 #include "runtime/base/memory.h"
-#include "runtime/weights/header_scan.h"
+#include "runtime/base/json_scan.h"
 
 #include <string.h>
 
 typedef struct header_reader {
-    oc_header_scan scan;
+    oc_json_scan scan;
     const unsigned char *start;
     oc_safetensors *file;
     size_t text_used;  /* of file->text: names and metadata kept so far */

@@ -1,9 +1,9 @@
-/* header_scan.c - see header_scan.h. */
-#include "runtime/weights/header_scan.h"
+/* json_scan.c - see json_scan.h. */
+#include "runtime/base/json_scan.h"
 
 #include <string.h>
 
-static void skip_space(oc_header_scan *scan)
+static void skip_space(oc_json_scan *scan)
 {
     while (scan->at < scan->end &&
            (*scan->at == ' ' || *scan->at == '\n' || *scan->at == '\r' || *scan->at == '\t')) {
@@ -11,13 +11,13 @@ static void skip_space(oc_header_scan *scan)
     }
 }
 
-bool oc_scan_next_is(oc_header_scan *scan, char byte)
+bool oc_scan_next_is(oc_json_scan *scan, char byte)
 {
     skip_space(scan);
     return scan->at < scan->end && *scan->at == (unsigned char)byte;
 }
 
-bool oc_scan_byte(oc_header_scan *scan, char byte)
+bool oc_scan_byte(oc_json_scan *scan, char byte)
 {
     if (!oc_scan_next_is(scan, byte)) {
         return false;
@@ -26,7 +26,7 @@ bool oc_scan_byte(oc_header_scan *scan, char byte)
     return true;
 }
 
-bool oc_scan_is_end(oc_header_scan *scan)
+bool oc_scan_is_end(oc_json_scan *scan)
 {
     skip_space(scan);
     return scan->at == scan->end;
@@ -66,7 +66,7 @@ static void put_character(string_sink *sink, uint32_t code)
 }
 
 /* The four hex digits of \u. */
-static bool scan_hex(oc_header_scan *scan, uint32_t *out)
+static bool scan_hex(oc_json_scan *scan, uint32_t *out)
 {
     *out = 0;
     if (scan->end - scan->at < 4) {
@@ -90,7 +90,7 @@ static bool scan_hex(oc_header_scan *scan, uint32_t *out)
 }
 
 /* What follows a backslash. A lone surrogate is no character; NUL would end the name early. */
-static bool scan_escape(oc_header_scan *scan, string_sink *sink)
+static bool scan_escape(oc_json_scan *scan, string_sink *sink)
 {
     static const char names[] = "\"\\/bfnrt";
     static const char values[] = "\"\\/\b\f\n\r\t";
@@ -123,7 +123,7 @@ static bool scan_escape(oc_header_scan *scan, string_sink *sink)
 }
 
 /* One character beyond ASCII, shortest form only. */
-static bool scan_utf8(oc_header_scan *scan, string_sink *sink)
+static bool scan_utf8(oc_json_scan *scan, string_sink *sink)
 {
     unsigned char lead = *scan->at;
     int more = lead >= 0xc2 && lead < 0xe0 ? 1 : lead >= 0xe0 && lead < 0xf0 ? 2 : 3;
@@ -146,7 +146,7 @@ static bool scan_utf8(oc_header_scan *scan, string_sink *sink)
     return true;
 }
 
-bool oc_scan_string(oc_header_scan *scan, char *text, size_t *length)
+bool oc_scan_string(oc_json_scan *scan, char *text, size_t *length)
 {
     string_sink sink = {.text = text};
     if (!oc_scan_byte(scan, '"')) {
@@ -178,7 +178,7 @@ bool oc_scan_string(oc_header_scan *scan, char *text, size_t *length)
     return true;
 }
 
-bool oc_scan_whole(oc_header_scan *scan, uint64_t most, uint64_t *out)
+bool oc_scan_whole(oc_json_scan *scan, uint64_t most, uint64_t *out)
 {
     skip_space(scan);
     const unsigned char *start = scan->at;
@@ -201,7 +201,7 @@ bool oc_scan_whole(oc_header_scan *scan, uint64_t most, uint64_t *out)
 }
 
 /* -? int frac? exp? */
-static bool skip_number(oc_header_scan *scan)
+static bool skip_number(oc_json_scan *scan)
 {
     const unsigned char *at = scan->at;
     const unsigned char *end = scan->end;
@@ -231,7 +231,7 @@ static bool skip_number(oc_header_scan *scan)
     return sound;
 }
 
-static bool skip_scalar(oc_header_scan *scan)
+static bool skip_scalar(oc_json_scan *scan)
 {
     static const char *const words[] = {"true", "false", "null"};
     size_t length;
@@ -248,13 +248,13 @@ static bool skip_scalar(oc_header_scan *scan)
     return skip_number(scan);
 }
 
-static bool skip_key(oc_header_scan *scan)
+static bool skip_key(oc_json_scan *scan)
 {
     size_t length;
     return oc_scan_string(scan, NULL, &length) && oc_scan_byte(scan, ':');
 }
 
-bool oc_scan_skip(oc_header_scan *scan)
+bool oc_scan_skip(oc_json_scan *scan)
 {
     uint64_t objects = 0; /* bit 0: the innermost open bracket is of an object */
     int depth = 0;
