@@ -222,7 +222,19 @@ ocelli_status ocelli_verify(const char *package, ocelli_progress_fn progress, vo
         OC_TRY(check_hash(&c, &c.manifest.files[i], err));
     }
     OC_TRY(oc_config_read(&c.config, package, err));
-    ocelli_status status = check_tokenizer(&c, err);
+    ocelli_status status = OCELLI_OK;
+    if (c.config.decoder.tie_is_said && c.config.decoder.tied != c.manifest.tied) {
+        /* An untied head is not compared with the table: the manifest must not excuse it. */
+        status =
+            oc_fail(err, OCELLI_E_FORMAT,
+                    "%s: " OC_PACKAGE_MANIFEST " says the head is %s, config.json says %s; pack "
+                    "the model again",
+                    package, c.manifest.tied ? "tied" : "not tied",
+                    c.config.decoder.tied ? "tied" : "not tied");
+    }
+    if (status == OCELLI_OK) {
+        status = check_tokenizer(&c, err);
+    }
     if (status == OCELLI_OK) {
         status = open_and_check_head(&c, err);
     }

@@ -234,9 +234,11 @@ int main(int argc, char **argv)
 {
     char folder[] = "/tmp/ocelli-oom-XXXXXX", command[300];
     ocelli_error err;
-    void *probe = malloc(1);
-    bool ours = failing_malloc_blocks() > 0;
-    free(probe);
+    ocelli_image *probe;
+    const unsigned char pixel[3] = {0};
+    bool ours = ocelli_image_from_rgb(&probe, pixel, 1, 1, 3, &err) == OCELLI_OK &&
+                failing_malloc_blocks() > 0;
+    ocelli_image_free(probe);
     if (!ours) {
         puts("this C library's malloc cannot be replaced");
         return 77;
