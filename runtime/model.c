@@ -92,6 +92,7 @@ static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
     model->stored_dtype = manifest->embed_dtype;
     OC_TRY(open_in(model->directory, OC_PACKAGE_DECODER, &model->decoder_files, err));
     OC_TRY(open_in(model->directory, OC_PACKAGE_VISION, &model->vision_files, err));
+    OC_TRY(oc_package_check_quant(manifest, model->decoder_files, model->directory, err));
     const char *theirs = oc_weights_metadata(model->decoder_files, OC_PACKAGE_FINGERPRINT);
     if (theirs == NULL || strcmp(theirs, manifest->fingerprint) != 0) {
         return oc_fail(

@@ -5,6 +5,7 @@
 #include "runtime/base/file.h"
 #include "runtime/base/json.h"
 #include "runtime/base/memory.h"
+#include "text/tensor_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -160,6 +161,21 @@ ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_e
     }
     oc_free(path);
     return status;
+}
+
+ocelli_status oc_package_check_quant(const oc_manifest *manifest, const oc_weights *decoder,
+                                     const char *directory, ocelli_error *err)
+{
+    const char *form = oc_weights_metadata(decoder, OC_LAYER_PREFIX "0.self_attn.q_proj.weight");
+    const char *wanted = ocelli_quant_name(manifest->quant);
+    size_t length = strlen(wanted);
+    if (form == NULL || strncmp(form, wanted, length) != 0 || form[length] != ' ') {
+        return oc_fail(err, OCELLI_E_FORMAT,
+                       "%s: " OC_PACKAGE_MANIFEST " says %s, but " OC_PACKAGE_DECODER
+                       " holds \"%.40s\"; pack the model again",
+                       directory, wanted, form != NULL ? form : "nothing");
+    }
+    return OCELLI_OK;
 }
 
 static char *print_manifest(const oc_manifest *manifest)

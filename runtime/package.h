@@ -5,7 +5,7 @@
 
 #include "runtime/base/hash.h"
 #include "runtime/base/status.h"
-#include "runtime/weights/tensor.h"
+#include "runtime/weights/weights.h"
 
 #include <stdbool.h>
 
@@ -43,6 +43,9 @@ bool oc_package_is(const char *directory);
 ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_error *err);
 /* The entry of a file; NULL: the manifest does not list it. */
 const oc_package_file *oc_manifest_find(const oc_manifest *manifest, const char *name);
+/* The decoder file must hold what the manifest's quant says: its first matrix is looked at. */
+ocelli_status oc_package_check_quant(const oc_manifest *manifest, const oc_weights *decoder,
+                                     const char *directory, ocelli_error *err);
 /* Writes directory/manifest.json and syncs it. */
 ocelli_status oc_manifest_write(const oc_manifest *manifest, const char *directory,
                                 ocelli_error *err);

@@ -155,6 +155,9 @@ static ocelli_status open_and_check_head(const check *c, ocelli_error *err)
         status = oc_weights_open_file(&weights, decoder, err);
     }
     if (status == OCELLI_OK) {
+        status = oc_package_check_quant(&c->manifest, weights, c->package, err);
+    }
+    if (status == OCELLI_OK) {
         status =
             oc_embed_table_acquire(&table, embed, 0, c->manifest.embed_dtype,
                                    c->config.decoder.vocab, c->config.decoder.hidden, true, err);

@@ -58,3 +58,12 @@ json.dump(m, open('a/manifest.json', 'w'))" 2>/dev/null || skip "no python3"
 run verify a
 expect_code 1
 expect_err_has 'embed_tokens.bin is listed twice'
+
+# A manifest that names another quantisation than the file holds: neither opened nor proved.
+sed '/"quant"/s/q[48]/f16/' kept >a/manifest.json
+for command in verify info; do
+    run $command a
+    expect_code 1
+    expect_err_has 'manifest.json says f16, but decoder.safetensors holds "q[48] '
+done
+cp kept a/manifest.json
