@@ -79,7 +79,12 @@ static uint64_t run_read(const uint8_t *bytes, size_t size)
     }
     __m512i total = _mm512_setzero_si512();
     EACH(END)
-    return (uint64_t)_mm512_reduce_add_epi64(total);
+    uint64_t lanes[8], sum = 0; /* unsigned: the sum of arbitrary bytes may wrap */
+    _mm512_storeu_si512(lanes, total);
+    for (int i = 0; i < 8; i++) {
+        sum += lanes[i];
+    }
+    return sum;
 #undef BEGIN
 #undef STEP
 #undef END
