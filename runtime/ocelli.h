@@ -96,8 +96,8 @@ typedef enum ocelli_quant {
     OCELLI_QUANT_DEFAULT = 0, /* a package: as packed; a checkpoint: Q8 */
     OCELLI_QUANT_F32 = 1,     /* the reference path */
     OCELLI_QUANT_F16 = 2,
-    OCELLI_QUANT_Q8 = 8, /* int8 in groups, about 8.5 bits a weight */
-    OCELLI_QUANT_Q4 = 4  /* int4 in groups, about 5 bits a weight; the lm_head stays Q8 */
+    OCELLI_QUANT_Q8 = 8, /* int8 in groups, 8.25 bits a weight */
+    OCELLI_QUANT_Q4 = 4  /* int4 in groups, 4.5 bits a weight; the lm_head stays Q8 */
 } ocelli_quant;
 /* "q8"; "default" for OCELLI_QUANT_DEFAULT. */
 OCELLI_API const char *ocelli_quant_name(ocelli_quant quant);
