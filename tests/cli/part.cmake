@@ -10,3 +10,10 @@ foreach(script IN LISTS cli_tests)
     SKIP_RETURN_CODE 77
     TIMEOUT 600)
 endforeach()
+
+if(NOT OCELLI_SANITIZE)
+  add_test(NAME cli_quality COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/quality.sh)
+  set_tests_properties(cli_quality PROPERTIES
+    ENVIRONMENT "OCELLI=$<TARGET_FILE:ocelli_program>;SAMPLES=${PROJECT_SOURCE_DIR}/samples;DATA=${CMAKE_CURRENT_SOURCE_DIR}"
+    TIMEOUT 1800)
+endif()
