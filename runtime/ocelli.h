@@ -2,11 +2,12 @@
  *
  * ocelli loads a Qwen-VL checkpoint or package, looks at pictures and answers in text.
  *
- *     ocelli_model *model;
  *     ocelli_error  err;
- *     if (ocelli_model_open(&model, "Qwen3-VL-2B-Instruct", NULL, &err) != OCELLI_OK)
- *         die(err.message);
- *     ocelli_ask_file(model, "cat.jpg", "What is it doing?", NULL, print_piece, stdout, NULL, &err);
+ *     ocelli_model *model = NULL;
+ *     if (ocelli_model_open(&model, "Qwen3-VL-2B-Instruct", NULL, &err) != OCELLI_OK ||
+ *         ocelli_ask_file(model, "cat.jpg", "What is it doing?", NULL, print_piece, stdout, NULL,
+ *                         &err) != OCELLI_OK)
+ *         fprintf(stderr, "%s\n", err.message);
  *     ocelli_model_close(model);
  *
  * Four rules hold everywhere below:

@@ -127,7 +127,7 @@ static ocelli_status check_target(const oc_package_folder *folder, ocelli_error 
                        path);
     }
     return oc_fail(err, OCELLI_E_IO,
-                   "%s: exists; choose another folder, or overwrite it on purpose", path);
+                   "%s: exists; choose another folder, or overwrite it on purpose (--force)", path);
 }
 
 /* True while path still is the folder that was opened: its writer may have renamed or removed it

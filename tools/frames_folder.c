@@ -169,7 +169,10 @@ int frames_folder_list(const char *folder, frames_folder *out)
     DIR *entries = opendir(folder);
     if (entries == NULL) {
         if (errno == ENOTDIR) {
-            report_error("'%s' is not a folder of frames; one picture is for 'ocelli ask'", folder);
+            report_error(
+                "'%s' is not a folder of frames; for a video file make one: 'mkdir frames && "
+                "ffmpeg -i FILE -vf fps=2 frames/%%04d.png'; one picture is for 'ocelli ask'",
+                folder);
         } else {
             report_error("cannot open folder '%s': %s", folder, strerror(errno));
         }

@@ -80,7 +80,7 @@ ocelli_status oc_decode_check_size(const oc_decode_input *in, uint64_t width, ui
         return oc_fail(
             err, OCELLI_E_LIMIT,
             "%s: the picture says that it is %llu x %llu pixels, the limit is %llu pixels "
-            "in all; shrink it or raise the limit",
+            "in all; shrink it or raise the limit (--max-input-pixels)",
             in->name, (unsigned long long)width, (unsigned long long)height,
             (unsigned long long)in->options.max_pixels);
     }

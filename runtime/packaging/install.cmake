@@ -20,12 +20,17 @@ install(FILES ${ocelli_made}/ocelliConfig.cmake ${ocelli_made}/ocelliConfigVersi
 
 # pkg-config: what a static link needs besides is private, so that a shared link asks for none of it.
 # The prefix is found from where the .pc file lies: an installation can be moved whole.
-set(OCELLI_PC_REQUIRES libcjson)
-if(OPENBLAS_FOUND)
-  string(APPEND OCELLI_PC_REQUIRES " openblas")
-endif()
-if(UTF8PROC_FOUND)
-  string(APPEND OCELLI_PC_REQUIRES " libutf8proc")
+# A shared library brings what it needs itself: then nothing stands there, since pkg-config hands out
+# the compiler flags of private packages too.
+set(OCELLI_PC_REQUIRES "")
+if(NOT BUILD_SHARED_LIBS)
+  set(OCELLI_PC_REQUIRES libcjson)
+  if(OPENBLAS_FOUND)
+    string(APPEND OCELLI_PC_REQUIRES " openblas")
+  endif()
+  if(UTF8PROC_FOUND)
+    string(APPEND OCELLI_PC_REQUIRES " libutf8proc")
+  endif()
 endif()
 if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_INCLUDEDIR})
   set(OCELLI_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
