@@ -25,7 +25,7 @@ const char *ocelli_build_info(void)
 #else
         ", unicode ascii only"
 #endif
-        ", pictures png jpeg bmp";
+        ", pictures " OC_IMAGE_FORMATS;
 }
 
 static const struct {

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Asked for first, so that "this checkpoint has no eyes" is said as such. */
-static const char FIRST_VISION_TENSOR[] = "model.visual.patch_embed.proj.weight";
-
 oc_format oc_quant_format(ocelli_quant quant)
 {
     switch (quant) {
@@ -146,11 +143,11 @@ static ocelli_status open_tokenizer(ocelli_model *model, ocelli_error *err)
 static ocelli_status load_vision(ocelli_model *model, ocelli_error *err)
 {
     oc_tensor first;
-    if (!oc_weights_find(model->vision_files, FIRST_VISION_TENSOR, &first, NULL)) {
+    if (!oc_weights_find(model->vision_files, OC_VIT_FIRST_TENSOR, &first, NULL)) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: no vision tensors (%s is missing); this checkpoint cannot see: get the "
                        "whole vision-language checkpoint",
-                       model->directory, FIRST_VISION_TENSOR);
+                       model->directory, OC_VIT_FIRST_TENSOR);
     }
     /* The tower is used as it is stored; the reference path widens it. */
     oc_format format = OC_FORMAT_F32;

@@ -70,7 +70,7 @@ typedef struct ocelli_error {
 OCELLI_API const char *ocelli_status_name(ocelli_status status);
 /* "0.1.0" */
 OCELLI_API const char *ocelli_version(void);
-/* What this build was made with, one line: "blas openblas, unicode utf8proc, decoders png jpeg bmp". */
+/* What this build was made with, one line: "blas openblas, unicode utf8proc, pictures png jpeg bmp pnm". */
 OCELLI_API const char *ocelli_build_info(void);
 
 /* ---- model --------------------------------------------------------------------------------- */

@@ -16,8 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char VISION_PREFIX[] = "model.visual.";
-
 typedef struct job {
     const char *checkpoint;
     ocelli_pack_options options;
@@ -198,14 +196,14 @@ static ocelli_status write_vision(job *j, ocelli_error *err)
     uint64_t total = 0, done = 0;
     OC_TRY(open_writer(j, OC_PACKAGE_VISION, err));
     for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
-        if (strncmp(name, VISION_PREFIX, sizeof VISION_PREFIX - 1) == 0) {
+        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
             OC_TRY(oc_weights_writer_announce(j->writer, name, tensor.dtype, tensor.rank,
                                               tensor.shape, err));
             total += tensor.bytes;
         }
     }
     for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
-        if (strncmp(name, VISION_PREFIX, sizeof VISION_PREFIX - 1) == 0) {
+        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
             OC_TRY(oc_weights_writer_data(j->writer, name, tensor.data, tensor.bytes, err));
             oc_weights_release(j->weights, &tensor);
             done += tensor.bytes;

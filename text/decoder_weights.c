@@ -69,7 +69,8 @@ static ocelli_status fetch_all(oc_decoder *decoder, oc_loader *loader, bool has_
         OC_TRY(fetch_layer(loader, &decoder->layers[i], i, config, err));
     }
     OC_TRY(oc_loader_vector(loader, OC_FINAL_NORM, config->hidden, &decoder->norm, err));
-    /* The head decides every token and is read by row order of magnitude: it is not taken below Q8. */
+    /* The head decides every token, and an error in it is not averaged out by later layers: it is
+     * not taken below Q8. */
     const char *name = has_head ? OC_LM_HEAD : OC_EMBED_TOKENS;
     oc_format format = oc_loader_format(loader);
     return oc_loader_matrix_as(loader, name, config->vocab, config->hidden,

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* A decoder for each kind that this build reads. */
+/* A decoder for each kind that this build reads: OC_IMAGE_FORMATS names them. */
 static const struct {
     oc_sniff_kind kind;
     oc_decode_fn decode;
@@ -20,11 +20,6 @@ static const struct {
     {OC_SNIFF_BMP, oc_decode_bmp},
     {OC_SNIFF_PNM, oc_decode_pnm},
 };
-
-const char *oc_image_formats(void)
-{
-    return "png jpeg bmp pnm";
-}
 
 ocelli_status oc_image_new(ocelli_image **out, int width, int height, ocelli_error *err)
 {
@@ -128,7 +123,7 @@ static ocelli_status refuse(const oc_sniff *found, const char *name, ocelli_erro
     default:
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: not a picture of a known format (this build reads %s)", name,
-                       oc_image_formats());
+                       OC_IMAGE_FORMATS);
     }
 }
 

@@ -27,7 +27,7 @@ ocelli_status oc_image_decode(ocelli_image **out, const void *bytes, size_t size
 /* Identity of the pixels: width, height and bytes. */
 oc_hash oc_image_hash(const ocelli_image *image);
 
-/* "png jpeg bmp pnm": what oc_image_decode can read, for ocelli_build_info. */
-const char *oc_image_formats(void);
+/* What oc_image_decode can read, in the order of its table: for ocelli_build_info. */
+#define OC_IMAGE_FORMATS "png jpeg bmp pnm"
 
 #endif

@@ -10,6 +10,11 @@
 #include "runtime/weights/loader.h"
 #include "vision/patches.h"
 
+/* Hugging Face names of the tower's tensors begin so. */
+#define OC_VIT_PREFIX "model.visual."
+/* The first that the tower asks for: without it a checkpoint cannot see. */
+#define OC_VIT_FIRST_TENSOR OC_VIT_PREFIX "patch_embed.proj.weight"
+
 enum { OC_VIT_MOST_TAPS = 16, OC_VIT_MOST_LAYERS = 512 };
 
 typedef struct oc_vit_config {

@@ -6,9 +6,6 @@
 
 #include <stdio.h>
 
-/* Hugging Face names, after the prefix. */
-#define PREFIX "model.visual."
-
 static ocelli_status fetch_merger(oc_loader *loader, oc_vit_merger *merger, const char *group,
                                   size_t norm_width, size_t wide, size_t out_hidden,
                                   ocelli_error *err)
@@ -43,7 +40,7 @@ static ocelli_status fetch_block(oc_loader *loader, oc_vit_block *block, size_t 
         {"mlp.linear_fc2.bias", offsetof(oc_vit_block, fc2_bias), 0, hidden, true},
     };
     char group[64];
-    snprintf(group, sizeof group, PREFIX "blocks.%zu.", index);
+    snprintf(group, sizeof group, OC_VIT_PREFIX "blocks.%zu.", index);
     return oc_bind(loader, block, group, list, OC_BINDINGS(list), err);
 }
 
@@ -57,19 +54,19 @@ static ocelli_status fetch_all(oc_vit *vit, oc_loader *loader, ocelli_error *err
          oc_vit_patch_values(config), true},
         {"patch_embed.proj.bias", offsetof(oc_vit, patch_bias), 0, config->hidden, true},
     };
-    OC_TRY(oc_bind(loader, vit, PREFIX, head, OC_BINDINGS(head), err));
+    OC_TRY(oc_bind(loader, vit, OC_VIT_PREFIX, head, OC_BINDINGS(head), err));
     /* Read by value, not multiplied: always float32. */
-    OC_TRY(oc_loader_matrix_as(loader, PREFIX "pos_embed.weight",
+    OC_TRY(oc_loader_matrix_as(loader, OC_VIT_PREFIX "pos_embed.weight",
                                config->position_side * config->position_side, config->hidden,
                                OC_FORMAT_F32, &vit->positions, err));
     for (size_t i = 0; i < config->layers; i++) {
         OC_TRY(fetch_block(loader, &vit->blocks[i], i, config, err));
     }
-    OC_TRY(fetch_merger(loader, &vit->merger, PREFIX "merger.", config->hidden, wide,
+    OC_TRY(fetch_merger(loader, &vit->merger, OC_VIT_PREFIX "merger.", config->hidden, wide,
                         config->out_hidden, err));
     for (size_t i = 0; i < config->tap_count; i++) {
         char group[64];
-        snprintf(group, sizeof group, PREFIX "deepstack_merger_list.%zu.", i);
+        snprintf(group, sizeof group, OC_VIT_PREFIX "deepstack_merger_list.%zu.", i);
         OC_TRY(
             fetch_merger(loader, &vit->tap_mergers[i], group, wide, wide, config->out_hidden, err));
     }
