@@ -11,6 +11,11 @@ static size_t chunk_rows(size_t cols, size_t multiple)
     return rows > multiple ? rows : multiple;
 }
 
+size_t oc_quantised_panel(const oc_kernels *kernels, size_t rows)
+{
+    return rows <= OC_QUANT_FEW_ROWS ? rows : kernels->quant_rows;
+}
+
 typedef struct prepare_job {
     const oc_kernels *kernels;
     const oc_activations *activations;
@@ -21,7 +26,8 @@ static void quantize_rows(void *argument, size_t begin, size_t end, int worker)
     const prepare_job *job = argument;
     const oc_activations *a = job->activations;
     const oc_quantised *q = &a->quantised;
-    size_t panel_rows = job->kernels->quant_rows, all_groups = q->padded / OC_QUANT_GROUP;
+    size_t panel_rows = oc_quantised_panel(job->kernels, a->rows);
+    size_t all_groups = q->padded / OC_QUANT_GROUP;
     (void)worker;
     for (size_t r = begin; r < end; r++) {
         size_t first = r - r % panel_rows, lane = r - first;

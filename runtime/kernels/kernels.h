@@ -14,6 +14,8 @@
 
 /* No tier has tiles larger than these. */
 enum { OC_GEMM_ROWS_MAX = 16, OC_GEMM_COLS_MAX = 64, OC_QUANT_ROWS_MAX = 16 };
+/* Rows that the few_ products take: their weights are read from memory once for all. */
+enum { OC_QUANT_FEW_ROWS = 8 };
 
 /* y[r][n] (+)= sum over k of x[r][k] * w[k][n], float32, k in order from 0: one chain of fused
  * multiply-adds for each y, so that splitting depth in blocks changes no bit. */
@@ -33,7 +35,7 @@ typedef struct oc_gemm {
 /* One tile or two of packed weights times up to quant_rows rows of quantised activations, over
  * `groups` consecutive groups of OC_QUANT_GROUP columns. */
 typedef struct oc_quant_product {
-    size_t rows;                    /* 1..quant_rows */
+    size_t rows;                    /* 1..quant_rows; few_: 1..OC_QUANT_FEW_ROWS */
     size_t tiles;                   /* 1 or 2 */
     size_t groups;                  /* of OC_QUANT_GROUP columns */
     const int8_t *x;                /* [groups * 16 steps][rows][4] */
@@ -81,11 +83,11 @@ typedef struct oc_kernels {
      * t = sum * scale (Q4: fused with the second half's), y = t * x scale + y. */
     void (*product_q8)(const oc_quant_product *job);
     void (*product_q4)(const oc_quant_product *job);
-    /* One tile (its packed bytes), one row; y [16] is overwritten. Same bits as above. */
-    void (*row_q8)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile);
-    void (*row_q4)(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile);
+    /* The same for few rows (1..OC_QUANT_FEW_ROWS) and one tile, straight from its packed bytes: what
+     * is read from memory is used at once for all rows. y is overwritten; tiles and codes are not
+     * looked at. Same bits as above. */
+    void (*few_q8)(const oc_quant_product *job);
+    void (*few_q4)(const oc_quant_product *job);
     /* `groups` blocks of 64 columns of Q4 into 8-bit codes (value + 128), [groups * 16 steps][64]. */
     void (*unpack_q4)(uint8_t *codes, const unsigned char *packed, size_t groups);
 

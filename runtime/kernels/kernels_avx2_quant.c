@@ -209,15 +209,20 @@ static void product_q4(const oc_quant_product *job)
     }
 }
 
-static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+/* Row r of the panel. */
+static void row_q8(const oc_quant_product *job, size_t r)
 {
+    const size_t x_step = job->rows * OC_QUANT_STEP;
+    const int8_t *x = job->x + r * OC_QUANT_STEP;
+    const oc_quant_group *x_group = job->x_groups + r;
+    const unsigned char *tile = job->packed;
+    float *y = job->y + r * job->y_stride;
     __m256 totals[HALVES] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (size_t g = 0; g < groups; g++) {
+    for (size_t g = 0; g < job->groups; g++) {
         const uint8_t *codes = tile + (1 + g % 2 * STEPS) * LINE;
         __m256i sums[HALVES] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
         for (size_t s = 0; s < STEPS; s++) {
-            __m256i four = load_step(x + s * OC_QUANT_STEP);
+            __m256i four = load_step(x + s * x_step);
             for (size_t h = 0; h < HALVES; h++) {
                 __m256i w = to_signed(load_bytes(codes + s * LINE + h * (LINE / HALVES)));
                 sums[h] = add_products(sums[h], w, four);
@@ -225,13 +230,21 @@ static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_grou
         }
         for (size_t h = 0; h < HALVES; h++) {
             __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[h]), load_scales(tile, g % 2, h));
-            totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_groups[g].scale), totals[h]);
+            totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_group->scale), totals[h]);
         }
         tile += g % 2 * OC_Q8_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
+        x += STEPS * x_step;
+        x_group += job->rows;
     }
     _mm256_storeu_ps(y, totals[0]);
     _mm256_storeu_ps(y + LANES, totals[1]);
+}
+
+static void few_q8(const oc_quant_product *job)
+{
+    for (size_t r = 0; r < job->rows; r++) { /* the tile stays in the caches */
+        row_q8(job, r);
+    }
 }
 
 /* Q4's table, signed, in both 128-bit lanes. */
@@ -252,37 +265,50 @@ static inline __m256i high_values(__m256i bytes, __m256i table)
 }
 
 /* Half a group of activations, 8 outputs: 4 lines of nibbles. */
-static inline __m256i sum_half(const uint8_t *packed, const int8_t *x, __m256i table)
+static inline __m256i sum_half(const uint8_t *packed, const int8_t *x, size_t x_step, __m256i table)
 {
     __m256i sum = _mm256_setzero_si256();
     for (size_t j = 0; j < STEPS / 4; j++) {
         __m256i bytes = load_bytes(packed + j * LINE);
-        sum = add_products(sum, low_values(bytes, table), load_step(x + 2 * j * OC_QUANT_STEP));
-        sum = add_products(sum, high_values(bytes, table),
-                           load_step(x + (2 * j + 1) * OC_QUANT_STEP));
+        sum = add_products(sum, low_values(bytes, table), load_step(x + 2 * j * x_step));
+        sum = add_products(sum, high_values(bytes, table), load_step(x + (2 * j + 1) * x_step));
     }
     return sum;
 }
 
-static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+/* Row r of the panel. */
+static void row_q4(const oc_quant_product *job, size_t r)
 {
+    const size_t x_step = job->rows * OC_QUANT_STEP;
+    const int8_t *x = job->x + r * OC_QUANT_STEP;
+    const oc_quant_group *x_group = job->x_groups + r;
+    const unsigned char *tile = job->packed;
+    float *y = job->y + r * job->y_stride;
     const __m256i table = load_table();
     __m256 totals[HALVES] = {_mm256_setzero_ps(), _mm256_setzero_ps()};
-    for (size_t g = 0; g < groups; g++) {
+    for (size_t g = 0; g < job->groups; g++) {
         for (size_t h = 0; h < HALVES; h++) {
             const uint8_t *half = tile + LINE + h * (LINE / HALVES);
-            __m256i first = sum_half(half, x, table);
-            __m256i second = sum_half(half + STEPS / 4 * LINE, x + OC_QUANT_GROUP / 2, table);
+            __m256i first = sum_half(half, x, x_step, table);
+            __m256i second =
+                sum_half(half + STEPS / 4 * LINE, x + STEPS / 2 * x_step, x_step, table);
             __m256 scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(first), load_scales(tile, 0, h));
             scaled = _mm256_fmadd_ps(_mm256_cvtepi32_ps(second), load_scales(tile, 1, h), scaled);
-            totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_groups[g].scale), totals[h]);
+            totals[h] = _mm256_fmadd_ps(scaled, _mm256_set1_ps(x_group->scale), totals[h]);
         }
         tile += OC_Q4_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
+        x += STEPS * x_step;
+        x_group += job->rows;
     }
     _mm256_storeu_ps(y, totals[0]);
     _mm256_storeu_ps(y + LANES, totals[1]);
+}
+
+static void few_q4(const oc_quant_product *job)
+{
+    for (size_t r = 0; r < job->rows; r++) { /* the tile stays in the caches */
+        row_q4(job, r);
+    }
 }
 
 static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
@@ -308,8 +334,8 @@ void oc_kernels_init_avx2_quant(oc_kernels *table)
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;
-    table->row_q8 = row_q8;
-    table->row_q4 = row_q4;
+    table->few_q8 = few_q8;
+    table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;
 }
 

@@ -235,30 +235,7 @@ static void product_q4(const oc_quant_product *job)
     by_shape[job->tiles - 1][job->rows - 1](job);
 }
 
-/* ---- one row --------------------------------------------------------------------------------- */
-
-static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
-{
-    __m512 total = _mm512_setzero_ps();
-    for (size_t g = 0; g < groups; g++) {
-        const uint8_t *codes = tile + (1 + g % 2 * STEPS) * LINE;
-        /* Four chains: the instruction takes several cycles, the sum is exact in any order. */
-        __m512i sums[4] = {_mm512_set1_epi32(x_groups[g].correction), _mm512_setzero_si512(),
-                           _mm512_setzero_si512(), _mm512_setzero_si512()};
-        for (size_t s = 0; s < STEPS; s++) {
-            sums[s % 4] = _mm512_dpbusd_epi32(sums[s % 4], load_line(codes + s * LINE),
-                                              load_step(x + s * OC_QUANT_STEP));
-        }
-        __m512i sum = _mm512_add_epi32(_mm512_add_epi32(sums[0], sums[1]),
-                                       _mm512_add_epi32(sums[2], sums[3]));
-        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), load_scales(tile, g % 2));
-        total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
-        tile += g % 2 * OC_Q8_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
-    }
-    _mm512_storeu_ps(y, total);
-}
+/* ---- few rows -------------------------------------------------------------------------------- */
 
 /* Q4's table as 8-bit codes, in each 128-bit lane. */
 static inline __m512i load_table(void)
@@ -278,36 +255,129 @@ static inline __m512i high_codes(__m512i line, __m512i table)
     return low_codes(_mm512_srli_epi16(line, 4), table);
 }
 
-/* Integer sum of 8 steps: half a group of activations, 4 lines of nibbles. */
-static inline __m512i sum_half(const uint8_t *packed, const int8_t *x, int32_t start, __m512i table)
+/* How far ahead of its use a line is asked for: hardware stops at every 4 KiB page. */
+enum { AHEAD = 32 * LINE };
+
+static inline void ask_ahead(const unsigned char *packed)
 {
-    __m512i even = _mm512_set1_epi32(start), odd = _mm512_setzero_si512();
-    for (size_t j = 0; j < STEPS / 4; j++) {
-        __m512i line = load_line(packed + j * LINE);
-        even =
-            _mm512_dpbusd_epi32(even, low_codes(line, table), load_step(x + 2 * j * OC_QUANT_STEP));
-        odd = _mm512_dpbusd_epi32(odd, high_codes(line, table),
-                                  load_step(x + (2 * j + 1) * OC_QUANT_STEP));
-    }
-    return _mm512_add_epi32(even, odd);
+    _mm_prefetch((const char *)packed + AHEAD, _MM_HINT_T0);
 }
 
-static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
-{
-    const __m512i table = load_table();
-    __m512 total = _mm512_setzero_ps();
-    for (size_t g = 0; g < groups; g++) {
-        __m512i first = sum_half(tile + LINE, x, x_groups[g].half[0], table);
-        __m512i second = sum_half(tile + (1 + STEPS / 4) * LINE, x + OC_QUANT_GROUP / 2,
-                                  x_groups[g].half[1], table);
-        __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(first), load_scales(tile, 0));
-        scaled = _mm512_fmadd_ps(_mm512_cvtepi32_ps(second), load_scales(tile, 1), scaled);
-        total = _mm512_fmadd_ps(scaled, _mm512_set1_ps(x_groups[g].scale), total);
-        tile += OC_Q4_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
+/* Two chains of sums for each row: the instruction takes several cycles, and the sum is exact in any
+ * order. Macros for the same reason as above. */
+#define OC_DEFINE_FEW(ROWS)                                                                        \
+    static void few_q8_##ROWS(const oc_quant_product *job)                                         \
+    {                                                                                              \
+        const unsigned char *tile = job->packed;                                                   \
+        const int8_t *x = job->x;                                                                  \
+        const oc_quant_group *groups = job->x_groups;                                              \
+        __m512 totals[ROWS];                                                                       \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            totals[r] = _mm512_setzero_ps();                                                       \
+        }                                                                                          \
+        for (size_t g = 0; g < job->groups; g++) {                                                 \
+            const unsigned char *codes = tile + (1 + g % 2 * STEPS) * LINE;                        \
+            sums16 even[ROWS], odd[ROWS];                                                          \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                even[r] = start_sum(groups[r].correction);                                         \
+                odd[r] = start_sum(0);                                                             \
+            }                                                                                      \
+            for (size_t s = 0; s < STEPS; s += 2) {                                                \
+                __m512i first = load_line(codes + s * LINE);                                       \
+                __m512i second = load_line(codes + (s + 1) * LINE);                                \
+                ask_ahead(codes + s * LINE);                                                       \
+                ask_ahead(codes + (s + 1) * LINE);                                                 \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    const int8_t *at = x + (s * ROWS + r) * OC_QUANT_STEP;                         \
+                    even[r] = add_products(even[r], first, load_step(at));                         \
+                    odd[r] = add_products(odd[r], second, load_step(at + ROWS * OC_QUANT_STEP));   \
+                }                                                                                  \
+            }                                                                                      \
+            __m512 scale = load_scales(tile, g % 2);                                               \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                totals[r] = _mm512_fmadd_ps(_mm512_mul_ps(to_floats(even[r] + odd[r]), scale),     \
+                                            _mm512_set1_ps(groups[r].scale), totals[r]);           \
+            }                                                                                      \
+            tile += g % 2 * OC_Q8_BLOCK_BYTES;                                                     \
+            x += ROWS * OC_QUANT_GROUP;                                                            \
+            groups += ROWS;                                                                        \
+        }                                                                                          \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
+        }                                                                                          \
+    }                                                                                              \
+    static void few_q4_##ROWS(const oc_quant_product *job)                                         \
+    {                                                                                              \
+        const __m512i table = load_table();                                                        \
+        const unsigned char *tile = job->packed;                                                   \
+        const int8_t *x = job->x;                                                                  \
+        const oc_quant_group *groups = job->x_groups;                                              \
+        __m512 totals[ROWS];                                                                       \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            totals[r] = _mm512_setzero_ps();                                                       \
+        }                                                                                          \
+        for (size_t g = job->groups; g > 0; g--) {                                                 \
+            __m512 scaled[ROWS];                                                                   \
+            for (size_t h = 0; h < 2; h++) {                                                       \
+                sums16 even[ROWS], odd[ROWS];                                                      \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    even[r] = start_sum(groups[r].half[h]);                                        \
+                    odd[r] = start_sum(0);                                                         \
+                }                                                                                  \
+                for (size_t j = 0; j < STEPS / 4; j++) {                                           \
+                    const unsigned char *packed = tile + (1 + h * STEPS / 4 + j) * LINE;           \
+                    __m512i line = load_line(packed);                                              \
+                    __m512i first = low_codes(line, table), second = high_codes(line, table);      \
+                    ask_ahead(packed);                                                             \
+                    for (size_t r = 0; r < ROWS; r++) {                                            \
+                        const int8_t *at = x + (2 * j * ROWS + r) * OC_QUANT_STEP;                 \
+                        even[r] = add_products(even[r], first, load_step(at));                     \
+                        odd[r] =                                                                   \
+                            add_products(odd[r], second, load_step(at + ROWS * OC_QUANT_STEP));    \
+                    }                                                                              \
+                }                                                                                  \
+                __m512 scale = load_scales(tile, h);                                               \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    __m512 sum = to_floats(even[r] + odd[r]);                                      \
+                    scaled[r] = h == 0 ? _mm512_mul_ps(sum, scale)                                 \
+                                       : _mm512_fmadd_ps(sum, scale, scaled[r]);                   \
+                }                                                                                  \
+                x += ROWS * OC_QUANT_GROUP / 2;                                                    \
+            }                                                                                      \
+            ask_ahead(tile);                                                                       \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                totals[r] =                                                                        \
+                    _mm512_fmadd_ps(scaled[r], _mm512_set1_ps(groups[r].scale), totals[r]);        \
+            }                                                                                      \
+            tile += OC_Q4_BLOCK_BYTES;                                                             \
+            groups += ROWS;                                                                        \
+        }                                                                                          \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
+        }                                                                                          \
     }
-    _mm512_storeu_ps(y, total);
+
+OC_DEFINE_FEW(1)
+OC_DEFINE_FEW(2)
+OC_DEFINE_FEW(3)
+OC_DEFINE_FEW(4)
+OC_DEFINE_FEW(5)
+OC_DEFINE_FEW(6)
+OC_DEFINE_FEW(7)
+OC_DEFINE_FEW(8)
+
+static void few_q8(const oc_quant_product *job)
+{
+    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q8_1, few_q8_2, few_q8_3, few_q8_4,
+                                                          few_q8_5, few_q8_6, few_q8_7, few_q8_8};
+    by_rows[job->rows - 1](job);
+}
+
+static void few_q4(const oc_quant_product *job)
+{
+    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q4_1, few_q4_2, few_q4_3, few_q4_4,
+                                                          few_q4_5, few_q4_6, few_q4_7, few_q4_8};
+    by_rows[job->rows - 1](job);
 }
 
 static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
@@ -330,8 +400,8 @@ void oc_kernels_init_avx512_quant(oc_kernels *table)
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;
-    table->row_q8 = row_q8;
-    table->row_q4 = row_q4;
+    table->few_q8 = few_q8;
+    table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;
 }
 

@@ -174,21 +174,25 @@ static void product_q4(const oc_quant_product *job)
     }
 }
 
-static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+static void few_q8(const oc_quant_product *job)
 {
-    memset(y, 0, TILE * sizeof *y);
-    for (size_t g = 0; g < groups; g++) {
-        tile_sums sums;
-        tile_clear(&sums);
-        for (size_t s = 0; s < STEPS; s++) {
-            int8x16_t line[4];
-            load_line(line, tile + (1 + g % 2 * STEPS + s) * LINE);
-            tile_add(&sums, line, load_step(x + s * OC_QUANT_STEP));
+    const size_t x_step = job->rows * OC_QUANT_STEP;
+    for (size_t r = 0; r < job->rows; r++) { /* the tile stays in the caches */
+        const unsigned char *block = job->packed;
+        float *y = job->y + r * job->y_stride;
+        memset(y, 0, TILE * sizeof *y);
+        for (size_t g = 0; g < job->groups; g++) {
+            const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
+            tile_sums sums;
+            tile_clear(&sums);
+            for (size_t s = 0; s < STEPS; s++) {
+                int8x16_t line[4];
+                load_line(line, block + (1 + g % 2 * STEPS + s) * LINE);
+                tile_add(&sums, line, load_step(x + s * x_step));
+            }
+            add_q8(y, &sums, block, g % 2, &job->x_groups[g * job->rows + r]);
+            block += g % 2 * OC_Q8_BLOCK_BYTES;
         }
-        add_q8(y, &sums, tile, g % 2, &x_groups[g]);
-        tile += g % 2 * OC_Q8_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
     }
 }
 
@@ -199,7 +203,7 @@ static inline int8x16_t load_table(void)
 }
 
 /* Half a group of activations: 4 lines of nibbles. */
-static inline void sum_half(tile_sums *sums, const uint8_t *packed, const int8_t *x,
+static inline void sum_half(tile_sums *sums, const uint8_t *packed, const int8_t *x, size_t x_step,
                             int8x16_t table)
 {
     tile_clear(sums);
@@ -210,23 +214,28 @@ static inline void sum_half(tile_sums *sums, const uint8_t *packed, const int8_t
             low[q] = vqtbl1q_s8(table, vandq_u8(bytes, vdupq_n_u8(15)));
             high[q] = vqtbl1q_s8(table, vshrq_n_u8(bytes, 4));
         }
-        tile_add(sums, low, load_step(x + 2 * j * OC_QUANT_STEP));
-        tile_add(sums, high, load_step(x + (2 * j + 1) * OC_QUANT_STEP));
+        tile_add(sums, low, load_step(x + 2 * j * x_step));
+        tile_add(sums, high, load_step(x + (2 * j + 1) * x_step));
     }
 }
 
-static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+static void few_q4(const oc_quant_product *job)
 {
     const int8x16_t table = load_table();
-    memset(y, 0, TILE * sizeof *y);
-    for (size_t g = 0; g < groups; g++) {
-        tile_sums first, second;
-        sum_half(&first, tile + LINE, x, table);
-        sum_half(&second, tile + (1 + STEPS / 4) * LINE, x + OC_QUANT_GROUP / 2, table);
-        add_q4(y, &first, &second, tile, &x_groups[g]);
-        tile += OC_Q4_BLOCK_BYTES;
-        x += OC_QUANT_GROUP;
+    const size_t x_step = job->rows * OC_QUANT_STEP;
+    for (size_t r = 0; r < job->rows; r++) {
+        const unsigned char *block = job->packed;
+        float *y = job->y + r * job->y_stride;
+        memset(y, 0, TILE * sizeof *y);
+        for (size_t g = 0; g < job->groups; g++) {
+            const int8_t *x = job->x + g * STEPS * x_step + r * OC_QUANT_STEP;
+            tile_sums first, second;
+            sum_half(&first, block + LINE, x, x_step, table);
+            sum_half(&second, block + (1 + STEPS / 4) * LINE, x + STEPS / 2 * x_step, x_step,
+                     table);
+            add_q4(y, &first, &second, block, &job->x_groups[g * job->rows + r]);
+            block += OC_Q4_BLOCK_BYTES;
+        }
     }
 }
 
@@ -251,8 +260,8 @@ static void quant_fill_table(oc_kernels *table)
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;
-    table->row_q8 = row_q8;
-    table->row_q4 = row_q4;
+    table->few_q8 = few_q8;
+    table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;
 }
 

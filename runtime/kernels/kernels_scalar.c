@@ -221,36 +221,32 @@ static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups
     }
 }
 
-static void row_q8(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+static void few_q8(const oc_quant_product *job)
 {
-    memset(y, 0, OC_QUANT_TILE * sizeof *y);
-    product_q8(&(oc_quant_product){.rows = 1,
-                                   .tiles = 1,
-                                   .groups = groups,
-                                   .x = x,
-                                   .x_groups = x_groups,
-                                   .packed = tile,
-                                   .y = y,
-                                   .y_stride = OC_QUANT_TILE});
+    oc_quant_product one = *job;
+    one.tiles = 1;
+    for (size_t r = 0; r < job->rows; r++) {
+        memset(job->y + r * job->y_stride, 0, OC_QUANT_TILE * sizeof *job->y);
+    }
+    product_q8(&one);
 }
 
-static void row_q4(float *y, size_t groups, const int8_t *x, const oc_quant_group *x_groups,
-                   const unsigned char *tile)
+static void few_q4(const oc_quant_product *job)
 {
-    memset(y, 0, OC_QUANT_TILE * sizeof *y);
-    for (size_t g = 0; g < groups; g++) {
+    oc_quant_product one = *job;
+    one.tiles = 1;
+    one.groups = 1;
+    for (size_t r = 0; r < job->rows; r++) {
+        memset(job->y + r * job->y_stride, 0, OC_QUANT_TILE * sizeof *job->y);
+    }
+    for (size_t g = 0; g < job->groups; g++) {
         uint8_t unpacked[STEPS * OC_QUANT_LINE];
-        unpack_q4(unpacked, tile + g * OC_Q4_BLOCK_BYTES, 1);
-        product_q4(&(oc_quant_product){.rows = 1,
-                                       .tiles = 1,
-                                       .groups = 1,
-                                       .x = x + g * OC_QUANT_GROUP,
-                                       .x_groups = x_groups + g,
-                                       .packed = tile + g * OC_Q4_BLOCK_BYTES,
-                                       .codes = unpacked,
-                                       .y = y,
-                                       .y_stride = OC_QUANT_TILE});
+        one.packed = job->packed + g * OC_Q4_BLOCK_BYTES;
+        one.codes = unpacked;
+        one.x = job->x + g * job->rows * OC_QUANT_GROUP;
+        one.x_groups = job->x_groups + g * job->rows;
+        unpack_q4(unpacked, one.packed, 1);
+        product_q4(&one);
     }
 }
 
@@ -366,8 +362,8 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .quantize = quantize,
         .product_q8 = product_q8,
         .product_q4 = product_q4,
-        .row_q8 = row_q8,
-        .row_q4 = row_q4,
+        .few_q8 = few_q8,
+        .few_q4 = few_q4,
         .unpack_q4 = unpack_q4,
         .softmax_block = softmax_block,
         .rms_norm = rms_norm,

@@ -17,13 +17,16 @@ enum {
 };
 
 /* The int8 form. Block b of w groups (8, the last may have fewer) begins at values + b * 512 * rows;
- * there the panel of n rows from row r on (r a multiple of quant_rows) is at + r * w * 64,
+ * there the panel of n rows from row r on (r a multiple of oc_quantised_panel) is at + r * w * 64,
  * [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. */
 typedef struct oc_quantised {
     int8_t *values;         /* [rows * padded] */
     oc_quant_group *groups; /* [rows * padded / 64] */
     size_t padded;          /* columns, a multiple of OC_QUANT_GROUP */
 } oc_quantised;
+
+/* Rows of a panel: all of them when the few_ kernels take them, else quant_rows. */
+size_t oc_quantised_panel(const oc_kernels *kernels, size_t rows);
 
 /* Rows of activations, prepared once for all the matrices that multiply them (q, k and v; gate and
  * up): float32, and what a format needs beside: int8, or float32 transposed in panels. Block b of w

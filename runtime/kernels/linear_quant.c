@@ -1,4 +1,4 @@
-/* linear_quant.c - products with Q8 and Q4 weights, see linear_job.h and quant_format.h: one row tile
+/* linear_quant.c - products with Q8 and Q4 weights, see linear_job.h and quant_format.h: few rows tile
  * by tile straight from the packed bytes; more rows by pairs of tiles, Q4 unpacked to 8 bits on the
  * way into the level-1 cache. */
 #include "runtime/kernels/linear_job.h"
@@ -25,22 +25,31 @@ static bool is_q4(const oc_linear_job *job)
     return job->weight->format == OC_FORMAT_Q4;
 }
 
-/* ---- one row --------------------------------------------------------------------------------- */
+/* ---- few rows -------------------------------------------------------------------------------- */
 
-static void multiply_row_tiles(void *argument, size_t begin, size_t end, int worker)
+static void multiply_few_tiles(void *argument, size_t begin, size_t end, int worker)
 {
     const oc_linear_job *job = argument;
     const oc_quantised *q = &job->x->quantised;
+    float sums[OC_QUANT_FEW_ROWS][OC_QUANT_TILE];
+    oc_quant_product product = {.rows = job->x->rows,
+                                .tiles = 1,
+                                .groups = job->layout.groups,
+                                .x = q->values,
+                                .x_groups = q->groups,
+                                .y = sums[0],
+                                .y_stride = OC_QUANT_TILE};
     (void)worker;
     for (size_t tile = begin; tile < end; tile++) {
-        float sums[OC_QUANT_TILE];
-        (is_q4(job) ? job->kernels->row_q4 : job->kernels->row_q8)(
-            sums, job->layout.groups, q->values, q->groups,
-            (const unsigned char *)job->weight->data + tile * job->layout.tile_bytes);
+        product.packed = (const unsigned char *)job->weight->data + tile * job->layout.tile_bytes;
+        (is_q4(job) ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
         size_t first = tile * OC_QUANT_TILE;
         size_t count = least(OC_QUANT_TILE, job->weight->rows - first);
-        memcpy(job->y + first, sums, count * sizeof *sums);
-        oc_linear_add_bias(job, job->y + first, first, count);
+        for (size_t r = 0; r < product.rows; r++) {
+            float *y = job->y + r * job->y_stride + first;
+            memcpy(y, sums[r], count * sizeof *y);
+            oc_linear_add_bias(job, y, first, count);
+        }
     }
 }
 
@@ -167,10 +176,10 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
                             &job->layout)) {
         return; /* such a matrix cannot exist in memory */
     }
-    if (job->x->rows == 1) {
+    if (job->x->rows <= OC_QUANT_FEW_ROWS) {
         if (!arena->dry && !arena->overflow) {
             oc_pool_run(job->pool, job->layout.tiles,
-                        OC_ROW_CHUNK_BYTES / (job->layout.tile_bytes + 1) + 1, multiply_row_tiles,
+                        OC_ROW_CHUNK_BYTES / (job->layout.tile_bytes + 1) + 1, multiply_few_tiles,
                         job);
         }
         return;

@@ -217,16 +217,25 @@ static void check_products(checker *c, bool four_bits)
     free_operands(c, &o, name);
 }
 
-static void check_row(checker *c, bool four_bits)
+static void check_few(checker *c, bool four_bits)
 {
-    const char *name = four_bits ? "row_q4" : "row_q8";
-    operands o = make_operands(c, four_bits, 1, 1);
-    array y = check_output(c, TILE, 4);
-    (four_bits ? c->kernels->row_q4 : c->kernels->row_q8)(y.data, o.groups, o.x.data,
-                                                          o.x_groups.data, o.packed.data);
-    for (size_t lane = 0; lane < TILE; lane++) {
-        check_near(c, name, lane, ((const float *)y.data)[lane],
-                   (double)expected_output(c, &o, 0, lane, 0, 0.0f), 0.0);
+    const char *name = four_bits ? "few_q4" : "few_q8";
+    size_t rows = 1 + check_below(c, OC_QUANT_FEW_ROWS), stride = TILE + check_below(c, 3);
+    operands o = make_operands(c, four_bits, rows, 1);
+    array y = check_output(c, (rows - 1) * stride + TILE, 4);
+    oc_quant_product job = {.rows = rows,
+                            .tiles = 1,
+                            .groups = o.groups,
+                            .x = o.x.data,
+                            .x_groups = o.x_groups.data,
+                            .packed = o.packed.data,
+                            .y = y.data,
+                            .y_stride = stride};
+    (four_bits ? c->kernels->few_q4 : c->kernels->few_q8)(&job);
+    for (size_t i = 0; i < rows * TILE; i++) {
+        size_t row = i / TILE, lane = i % TILE;
+        check_near(c, name, i, job.y[row * stride + lane],
+                   (double)expected_output(c, &o, 0, lane, row, 0.0f), 0.0);
     }
     check_free(c, &y, name);
     free_operands(c, &o, name);
@@ -249,7 +258,7 @@ void check_quant_kernels(checker *c)
     check_quantize(c);
     check_products(c, false);
     check_products(c, true);
-    check_row(c, false);
-    check_row(c, true);
+    check_few(c, false);
+    check_few(c, true);
     check_unpack(c);
 }
