@@ -58,6 +58,35 @@ int ocelli_quant_from_name(const char *name, ocelli_quant *out)
     return -1;
 }
 
+static const struct {
+    ocelli_vision vision;
+    const char *name;
+} visions[] = {{OCELLI_VISION_DEFAULT, "default"},
+               {OCELLI_VISION_F32, "f32"},
+               {OCELLI_VISION_Q8, "q8"},
+               {OCELLI_VISION_BF16, "bf16"}};
+
+const char *ocelli_vision_name(ocelli_vision vision)
+{
+    for (size_t i = 0; i < sizeof visions / sizeof *visions; i++) {
+        if (visions[i].vision == vision) {
+            return visions[i].name;
+        }
+    }
+    return "unknown";
+}
+
+int ocelli_vision_from_name(const char *name, ocelli_vision *out)
+{
+    for (size_t i = 0; i < sizeof visions / sizeof *visions; i++) {
+        if (strcmp(visions[i].name, name) == 0) {
+            *out = visions[i].vision;
+            return 0;
+        }
+    }
+    return -1;
+}
+
 /* One user message: the picture, then the question. */
 static ocelli_status ask(ocelli_model *model, const ocelli_visual *visual, const char *question,
                          const ocelli_generate_options *options, ocelli_piece_fn on_piece,

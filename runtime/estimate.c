@@ -80,6 +80,15 @@ static uint64_t head_bytes(const ocelli_model *model)
     return oc_matrix_bytes(head->format, head->rows, head->cols, &bytes) ? bytes : 0;
 }
 
+static uint64_t count_sparse(const oc_decoder_config *config)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; config->sparse != NULL && i < config->layers; i++) {
+        count += config->sparse[i];
+    }
+    return count;
+}
+
 void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
 {
     const oc_decoder_config *decoder = &model->config.decoder;
@@ -115,6 +124,16 @@ void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
         .embed_dtype = oc_dtype_label(oc_embed_table_dtype(model->table)),
         .image_min_pixels = model->config.image_size.min_pixels,
         .image_max_pixels = model->config.image_size.max_pixels,
-        .fingerprint = model->manifest.fingerprint};
+        .fingerprint = model->manifest.fingerprint,
+        .vision = model->vision,
+        .sparse_layers = count_sparse(decoder),
+        .expert_intermediate_size = decoder->expert_intermediate,
+        .vision_intermediate_size = vit->intermediate,
+        .vision_taps = vit->tap_count,
+        .vision_positions = (uint64_t)vit->position_side * vit->position_side,
+        .channels = (uint64_t)vit->patch.channels,
+        .temporal_patch_size = (uint64_t)vit->patch.temporal_patch_size,
+        .video_min_pixels = model->config.video_size.min_pixels,
+        .video_max_pixels = model->config.video_size.max_pixels};
     oc_result_write(info, &own, sizeof own);
 }

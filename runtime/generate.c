@@ -32,20 +32,16 @@ typedef struct turn {
 static ocelli_status prepare_scratch(ocelli_session *session, ocelli_error *err)
 {
     const oc_decoder_config *config = &session->model->config.decoder;
-    size_t bytes;
     if (session->logits != NULL) {
-        session->arena.used = 0;
-        session->arena.overflow = false;
         return OCELLI_OK;
     }
-    if (!oc_model_decoder_scratch(session->model, session->prefill_rows, &bytes)) {
+    if (!oc_model_decoder_scratch(session->model, session->prefill_rows, &session->scratch)) {
         return oc_fail(err, OCELLI_E_LIMIT, "a prefill chunk of %zu rows is too large",
                        session->prefill_rows);
     }
-    OC_TRY(oc_arena_reserve(&session->arena, bytes, "the decoder's scratch", err));
     oc_free(session->inputs);
     oc_free(session->rows);
-    session->inputs = oc_alloc(session->prefill_rows, config->hidden * sizeof *session->inputs);
+    session->inputs = oc_alloc_raw(session->prefill_rows, config->hidden * sizeof *session->inputs);
     session->rows = oc_alloc(session->prefill_rows, sizeof *session->rows);
     session->logits = oc_alloc(config->vocab, sizeof *session->logits);
     return session->inputs == NULL || session->rows == NULL || session->logits == NULL
@@ -92,13 +88,13 @@ static void fill_row(oc_row *row, ocelli_session *session, size_t i, const float
     row->taps = oc_fused_taps(&session->held, i, &row->tap_stride);
 }
 
-static ocelli_status forward(ocelli_model *model, oc_arena *arena, const oc_row *rows, size_t count,
+static ocelli_status forward(ocelli_model *model, size_t scratch, const oc_row *rows, size_t count,
                              size_t taps, ocelli_error *err)
 {
-    pthread_mutex_lock(&model->compute_lock);
-    ocelli_status status =
-        oc_decoder_forward(model->decoder, &model->compute, arena, rows, count, taps, NULL, err);
-    pthread_mutex_unlock(&model->compute_lock);
+    OC_TRY(oc_model_begin(model, scratch, "the decoder's scratch", err));
+    ocelli_status status = oc_decoder_forward(model->decoder, &model->compute, &model->scratch,
+                                              rows, count, taps, NULL, err);
+    oc_model_end(model);
     return status;
 }
 
@@ -122,7 +118,7 @@ static ocelli_status prefill(turn *t, ocelli_error *err)
             fill_row(&session->rows[i - begin], session, i, session->inputs + (i - begin) * hidden);
         }
         session->rows[end - begin - 1].logits = end == total ? session->logits : NULL;
-        OC_TRY(forward(session->model, &session->arena, session->rows, end - begin,
+        OC_TRY(forward(session->model, session->scratch, session->rows, end - begin,
                        oc_fused_tap_count(&session->held), err));
         session->kept = end;
     }
@@ -147,6 +143,24 @@ static void finish(turn *t, ocelli_stop stop)
     t->done = true;
 }
 
+/* The caller's choice, else the sampler's. */
+static ocelli_status choose(const turn *t, int32_t *id, ocelli_error *err)
+{
+    float *logits = t->session->logits;
+    size_t vocab = t->session->model->config.decoder.vocab;
+    *id = t->options->choose != NULL ? t->options->choose(t->options->choose_user, logits, vocab)
+                                     : -1;
+    if (*id >= 0 && (size_t)*id >= vocab) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "choose: token id %ld is outside %zu", (long)*id,
+                       vocab);
+    }
+    if (*id < 0) {
+        *id = oc_sampler_pick(t->sampler, logits);
+    }
+    return *id >= 0 ? OCELLI_OK
+                    : oc_fail(err, OCELLI_E_INTERNAL, "the model's logits are not numbers");
+}
+
 /* Picks a token from the logits, says it, and leaves it held but not yet run; or ends the turn. */
 static ocelli_status pick(turn *t, ocelli_error *err)
 {
@@ -155,10 +169,8 @@ static ocelli_status pick(turn *t, ocelli_error *err)
         finish(t, OCELLI_STOP_LENGTH);
         return OCELLI_OK;
     }
-    int32_t id = oc_sampler_pick(t->sampler, session->logits);
-    if (id < 0) {
-        return oc_fail(err, OCELLI_E_INTERNAL, "the model's logits are not numbers");
-    }
+    int32_t id;
+    OC_TRY(choose(t, &id, err));
     if (!t->options->ignore_stop && is_stop(session->model, id)) {
         finish(t, OCELLI_STOP_END);
         return OCELLI_OK;
@@ -181,7 +193,7 @@ static ocelli_status pick(turn *t, ocelli_error *err)
 }
 
 /* Runs the last held token of every turn that goes on, in one forward: weights are read once. */
-static ocelli_status step(turn *turns, size_t count, oc_arena *arena, oc_row *rows,
+static ocelli_status step(turn *turns, size_t count, size_t scratch, oc_row *rows,
                           ocelli_error *err)
 {
     ocelli_model *model = turns[0].session->model;
@@ -197,7 +209,7 @@ static ocelli_status step(turn *turns, size_t count, oc_arena *arena, oc_row *ro
         fill_row(&rows[going], session, last, session->inputs);
         rows[going++].logits = session->logits;
     }
-    OC_TRY(forward(model, arena, rows, going, 0, err));
+    OC_TRY(forward(model, scratch, rows, going, 0, err));
     for (size_t i = 0; i < count; i++) {
         if (!turns[i].done) {
             turns[i].session->kept = turns[i].session->held.count;
@@ -206,7 +218,7 @@ static ocelli_status step(turn *turns, size_t count, oc_arena *arena, oc_row *ro
     return OCELLI_OK;
 }
 
-static ocelli_status decode(turn *turns, size_t count, oc_arena *arena, oc_row *rows,
+static ocelli_status decode(turn *turns, size_t count, size_t scratch, oc_row *rows,
                             ocelli_error *err)
 {
     for (;;) {
@@ -220,16 +232,20 @@ static ocelli_status decode(turn *turns, size_t count, oc_arena *arena, oc_row *
         if (going == 0) {
             return OCELLI_OK;
         }
-        OC_TRY(step(turns, count, arena, rows, err));
+        OC_TRY(step(turns, count, scratch, rows, err));
     }
 }
 
 /* ---- the straight line --------------------------------------------------------------------- */
 
-static ocelli_status answer(turn *turns, size_t count, oc_arena *arena, oc_row *rows,
-                            ocelli_error *err)
+static ocelli_status answer(turn *turns, size_t count, oc_row *rows, ocelli_error *err)
 {
     /* fusion: where every token sits and which rows pictures replace; all prompts must fit */
+    ocelli_model *model = turns[0].session->model;
+    size_t scratch;
+    if (!oc_decoder_scratch(model->decoder, &model->compute, count, count, &scratch)) {
+        return oc_fail(err, OCELLI_E_LIMIT, "%zu sessions are too many", count);
+    }
     for (size_t i = 0; i < count; i++) {
         oc_buffer_clear(&turns[i].session->answer);
         OC_TRY(adopt(&turns[i], err));
@@ -242,7 +258,7 @@ static ocelli_status answer(turn *turns, size_t count, oc_arena *arena, oc_row *
     }
     /* then one token at a time */
     double begin = oc_clock_seconds();
-    OC_TRY(decode(turns, count, arena, rows, err));
+    OC_TRY(decode(turns, count, scratch, rows, err));
     for (size_t i = 0; i < count; i++) {
         turn *t = &turns[i];
         t->result.decode_seconds = oc_clock_seconds() - begin;
@@ -291,8 +307,9 @@ ocelli_status ocelli_session_generate(ocelli_session *session, const ocelli_gene
         return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_session_generate: session is needed");
     }
     oc_options_read(&options, sizeof options, given);
+    OC_TRY(oc_model_check_computes(session->model, "answering", err));
     OC_TRY(open_turn(&t, session, &options, on_piece, user, err));
-    ocelli_status status = answer(&t, 1, &session->arena, &row, err);
+    ocelli_status status = answer(&t, 1, &row, err);
     oc_result_write(result, &t.result, sizeof t.result);
     close_turn(&t);
     return status;
@@ -327,16 +344,13 @@ ocelli_status ocelli_generate_together(ocelli_session *const *sessions, size_t c
     oc_options_read(&options, sizeof options, given);
     OC_TRY(check_group(sessions, count, err));
     ocelli_model *model = sessions[0]->model;
-    oc_arena arena = {0};
-    size_t bytes, opened = 0;
+    OC_TRY(oc_model_check_computes(model, "answering", err));
+    size_t opened = 0;
     turn *turns = oc_alloc(count, sizeof *turns);
     oc_row *rows = oc_alloc(count, sizeof *rows);
     ocelli_status status = OCELLI_OK;
-    if (turns == NULL || rows == NULL ||
-        !oc_decoder_scratch(model->decoder, &model->compute, count, count, &bytes)) {
+    if (turns == NULL || rows == NULL) {
         status = oc_fail_memory(err, "the sessions");
-    } else {
-        status = oc_arena_reserve(&arena, bytes, "the sessions", err);
     }
     while (status == OCELLI_OK && opened < count) {
         status = open_turn(&turns[opened], sessions[opened], &options, on_piece,
@@ -344,7 +358,7 @@ ocelli_status ocelli_generate_together(ocelli_session *const *sessions, size_t c
         opened += status == OCELLI_OK;
     }
     if (status == OCELLI_OK) {
-        status = answer(turns, count, &arena, rows, err);
+        status = answer(turns, count, rows, err);
     }
     for (size_t i = 0; i < opened; i++) {
         if (results != NULL) {
@@ -352,7 +366,6 @@ ocelli_status ocelli_generate_together(ocelli_session *const *sessions, size_t c
         }
         close_turn(&turns[i]);
     }
-    oc_arena_close(&arena);
     oc_free(rows);
     oc_free(turns);
     return status;

@@ -23,6 +23,57 @@ oc_format oc_quant_format(ocelli_quant quant)
     return OC_FORMAT_Q8;
 }
 
+oc_format oc_vision_format(ocelli_vision vision)
+{
+    switch (vision) {
+    case OCELLI_VISION_F32: return OC_FORMAT_F32;
+    case OCELLI_VISION_Q8: return OC_FORMAT_Q8;
+    case OCELLI_VISION_BF16:
+    case OCELLI_VISION_DEFAULT: break;
+    }
+    return OC_FORMAT_BF16;
+}
+
+ocelli_vision oc_vision_beside(ocelli_vision vision, ocelli_quant quant)
+{
+    if (vision != OCELLI_VISION_DEFAULT) {
+        return vision;
+    }
+    return quant == OCELLI_QUANT_F32 ? OCELLI_VISION_F32 : OCELLI_VISION_BF16;
+}
+
+/* Room for a picture of three million pixels in the 2B tower, and for a prefill of any model. */
+static const size_t MOST_KEPT_SCRATCH = (size_t)256 << 20;
+
+ocelli_status oc_model_begin(ocelli_model *model, size_t scratch, const char *what,
+                             ocelli_error *err)
+{
+    pthread_mutex_lock(&model->compute_lock);
+    ocelli_status status = oc_arena_reserve(&model->scratch, scratch, what, err);
+    if (status != OCELLI_OK) {
+        pthread_mutex_unlock(&model->compute_lock);
+    }
+    return status;
+}
+
+void oc_model_end(ocelli_model *model)
+{
+    if (model->scratch.capacity > MOST_KEPT_SCRATCH) {
+        oc_arena_close(&model->scratch);
+    }
+    pthread_mutex_unlock(&model->compute_lock);
+}
+
+ocelli_status oc_model_check_computes(const ocelli_model *model, const char *what,
+                                      ocelli_error *err)
+{
+    return model->plan_only ? oc_fail(err, OCELLI_E_STATE,
+                                      "%s: the model was opened to plan only (plan_only), so it "
+                                      "has no weights",
+                                      what)
+                            : OCELLI_OK;
+}
+
 oc_kv_shape oc_model_kv_shape(const ocelli_model *model)
 {
     const oc_decoder_config *config = &model->config.decoder;
@@ -90,6 +141,7 @@ static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
     OC_TRY(open_in(model->directory, OC_PACKAGE_DECODER, &model->decoder_files, err));
     OC_TRY(open_in(model->directory, OC_PACKAGE_VISION, &model->vision_files, err));
     OC_TRY(oc_package_check_quant(manifest, model->decoder_files, model->directory, err));
+    OC_TRY(oc_package_check_vision(manifest, model->vision_files, model->directory, err));
     const char *theirs = oc_weights_metadata(model->decoder_files, OC_PACKAGE_FINGERPRINT);
     if (theirs == NULL || strcmp(theirs, manifest->fingerprint) != 0) {
         return oc_fail(
@@ -132,15 +184,28 @@ static ocelli_status open_image(ocelli_model *model, ocelli_error *err)
 
 static ocelli_status open_tokenizer(ocelli_model *model, ocelli_error *err)
 {
-    if (model->packaged && oc_manifest_find(&model->manifest, OC_PACKAGE_TOKENIZER) != NULL) {
-        return open_image(model, err);
-    }
-    return oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err);
+    return model->packaged
+               ? open_image(model, err)
+               : oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err);
 }
 
 /* ---- towers -------------------------------------------------------------------------------- */
 
-static ocelli_status load_vision(ocelli_model *model, ocelli_error *err)
+/* The tower through a loader of its own; *elements gets how much that is. */
+static ocelli_status load_tower(ocelli_model *model, const oc_loader_options *options,
+                                bool sizes_only, uint64_t *elements, ocelli_error *err)
+{
+    OC_TRY(oc_loader_open(&model->vision_loader, options, err));
+    if (sizes_only) {
+        oc_loader_only_sizes(model->vision_loader);
+    }
+    OC_TRY(oc_vit_load(&model->vit, &model->config.vit, model->vision_loader, err));
+    *elements = oc_loader_elements(model->vision_loader);
+    return OCELLI_OK;
+}
+
+static ocelli_status load_vision(ocelli_model *model, const ocelli_model_options *given,
+                                 ocelli_error *err)
 {
     oc_tensor first;
     if (!oc_weights_find(model->vision_files, OC_VIT_FIRST_TENSOR, &first, NULL)) {
@@ -149,20 +214,25 @@ static ocelli_status load_vision(ocelli_model *model, ocelli_error *err)
                        "whole vision-language checkpoint",
                        model->directory, OC_VIT_FIRST_TENSOR);
     }
-    /* The tower is used as it is stored; the reference path widens it. */
-    oc_format format = OC_FORMAT_F32;
-    if (model->quant != OCELLI_QUANT_F32) {
-        format = first.dtype == OC_BF16  ? OC_FORMAT_BF16
-                 : first.dtype == OC_F16 ? OC_FORMAT_F16
-                                         : OC_FORMAT_F32;
+    oc_loader_options options = {.weights = model->vision_files,
+                                 .compute = model->compute,
+                                 .format = oc_vision_format(model->vision),
+                                 .log = &model->log};
+    uint64_t elements;
+    if (model->packaged || model->plan_only) {
+        return load_tower(model, &options, model->plan_only, &elements, err);
     }
-    OC_TRY(oc_loader_open(&model->vision_loader,
-                          &(oc_loader_options){.weights = model->vision_files,
-                                               .compute = model->compute,
-                                               .format = format,
-                                               .log = &model->log},
-                          err));
-    return oc_vit_load(&model->vit, &model->config.vit, model->vision_loader, err);
+    /* Twice: once to learn how much there is to tell of. */
+    OC_TRY(load_tower(model, &options, true, &elements, err));
+    oc_vit_close(model->vit);
+    oc_loader_close(model->vision_loader);
+    model->vit = NULL;
+    model->vision_loader = NULL;
+    options.progress = given->progress;
+    options.progress_user = given->progress_user;
+    options.progress_what = "packing the vision tower";
+    options.progress_total = elements;
+    return load_tower(model, &options, false, &elements, err);
 }
 
 static ocelli_status load_decoder(ocelli_model *model, const ocelli_model_options *options,
@@ -179,29 +249,54 @@ static ocelli_status load_decoder(ocelli_model *model, const ocelli_model_option
                              .progress_what = "quantising",
                              .progress_total = oc_decoder_elements(&model->config.decoder)},
         err));
+    if (model->plan_only) {
+        oc_loader_only_sizes(model->decoder_loader);
+    }
     bool has_head = model->packaged || !model->config.decoder.tied;
-    return oc_decoder_load(&model->decoder, &model->config.decoder, model->decoder_loader, has_head,
-                           err);
+    OC_TRY(oc_decoder_load(&model->decoder, &model->config.decoder, model->decoder_loader, has_head,
+                           err));
+    oc_decoder_settle(model->decoder, model->config.decoder.tied ? model->table : NULL);
+    return OCELLI_OK;
 }
 
-static ocelli_status choose_quant(ocelli_model *model, const ocelli_model_options *options,
-                                  ocelli_error *err)
+static ocelli_status check_forms(const ocelli_model_options *options, ocelli_error *err)
 {
     if (strcmp(ocelli_quant_name(options->quant), "unknown") == 0) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "quant: %d is not one of default, f32, f16, q8, q4",
                        (int)options->quant);
     }
+    if (strcmp(ocelli_vision_name(options->vision), "unknown") == 0) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "vision: %d is not one of default, f32, bf16, q8",
+                       (int)options->vision);
+    }
+    return OCELLI_OK;
+}
+
+/* A package is opened as it was packed, or not at all. */
+static ocelli_status choose_forms(ocelli_model *model, const ocelli_model_options *options,
+                                  ocelli_error *err)
+{
+    OC_TRY(check_forms(options, err));
     if (!model->packaged) {
         model->quant = options->quant != OCELLI_QUANT_DEFAULT ? options->quant : OCELLI_QUANT_Q8;
+        model->vision = oc_vision_beside(options->vision, model->quant);
         return OCELLI_OK;
     }
     model->quant = model->manifest.quant;
+    model->vision = model->manifest.vision;
     if (options->quant != OCELLI_QUANT_DEFAULT && options->quant != model->quant) {
         return oc_fail(
             err, OCELLI_E_ARGUMENT,
             "%s: packed as %s, so it cannot be opened as %s; open the checkpoint or pack it "
             "again",
             model->directory, ocelli_quant_name(model->quant), ocelli_quant_name(options->quant));
+    }
+    if (options->vision != OCELLI_VISION_DEFAULT && options->vision != model->vision) {
+        return oc_fail(err, OCELLI_E_ARGUMENT,
+                       "%s: its vision tower is packed as %s, so it cannot be opened as %s; open "
+                       "the checkpoint or pack it again",
+                       model->directory, ocelli_vision_name(model->vision),
+                       ocelli_vision_name(options->vision));
     }
     return OCELLI_OK;
 }
@@ -228,14 +323,14 @@ static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *o
     if (model->packaged) {
         OC_TRY(oc_manifest_read(&model->manifest, model->directory, err));
     }
-    OC_TRY(choose_quant(model, options, err));
+    OC_TRY(choose_forms(model, options, err));
     OC_TRY(oc_kernels_choose(&model->kernels, options->cpu, err));
     OC_TRY(oc_pool_open(&model->pool, options->threads, err));
     model->compute = (oc_compute){.kernels = &model->kernels, .pool = model->pool};
     OC_TRY(model->packaged ? open_package_files(model, err) : open_checkpoint_files(model, err));
     OC_TRY(open_tokenizer(model, err));
     OC_TRY(check_template(model, err));
-    OC_TRY(load_vision(model, err));
+    OC_TRY(load_vision(model, options, err));
     return load_decoder(model, options, err);
 }
 
@@ -254,6 +349,10 @@ ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
     }
     atomic_init(&model->references, 1);
     pthread_mutex_init(&model->compute_lock, NULL);
+    model->plan_only = options.plan_only != 0;
+    if (model->plan_only) {
+        options.progress = NULL; /* nothing takes time */
+    }
     model->log = (oc_log){.write = options.log, .user = options.log_user};
     model->directory = oc_strdup(directory);
     ocelli_status status =
@@ -264,6 +363,22 @@ ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
     }
     *out = model;
     return OCELLI_OK;
+}
+
+void ocelli_model_release_vision(ocelli_model *model)
+{
+    const char *name;
+    oc_tensor tensor;
+    if (model == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&model->compute_lock); /* not under a picture's feet */
+    for (size_t i = 0; oc_weights_at(model->vision_files, i, &name, &tensor); i++) {
+        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
+            oc_weights_release(model->vision_files, &tensor);
+        }
+    }
+    pthread_mutex_unlock(&model->compute_lock);
 }
 
 ocelli_model *oc_model_retain(ocelli_model *model)
@@ -287,6 +402,7 @@ void ocelli_model_close(ocelli_model *model)
         oc_weights_close(model->vision_files);
     }
     oc_weights_close(model->decoder_files);
+    oc_arena_close(&model->scratch);
     oc_pool_close(model->pool);
     oc_config_close(&model->config);
     pthread_mutex_destroy(&model->compute_lock);

@@ -16,13 +16,16 @@ struct ocelli_model {
     atomic_int references;
     char *directory;
     bool packaged;
+    bool plan_only; /* its matrices have sizes and no data */
     ocelli_quant quant;
+    ocelli_vision vision;
     oc_config config;
     oc_log log;
     oc_kernels kernels;
     oc_pool *pool;
     oc_compute compute;
-    pthread_mutex_t compute_lock;             /* towers share the pool: one forward at a time */
+    pthread_mutex_t compute_lock; /* towers share the pool and scratch: one forward at a time */
+    oc_arena scratch;
     oc_weights *decoder_files, *vision_files; /* one and the same of a checkpoint */
     oc_loader *decoder_loader, *vision_loader;
     oc_vit *vit;
@@ -46,7 +49,21 @@ bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, si
 bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w,
                              size_t *bytes);
 
-/* Which of the decoder's matrices' format a quantisation stands for. */
+/* Waits for the model's turn to compute and takes it, with that much free in model->scratch; what is
+ * for messages. On failure the turn is not taken. */
+ocelli_status oc_model_begin(ocelli_model *model, size_t scratch, const char *what,
+                             ocelli_error *err);
+/* Gives the turn back. Scratch is kept for the next one unless it is very large. */
+void oc_model_end(ocelli_model *model);
+
+/* Which format of the decoder's matrices a quantisation stands for, and of the tower's. */
 oc_format oc_quant_format(ocelli_quant quant);
+oc_format oc_vision_format(ocelli_vision vision);
+/* The form that default stands for beside a quantisation: the reference path is exact everywhere. */
+ocelli_vision oc_vision_beside(ocelli_vision vision, ocelli_quant quant);
+
+/* OCELLI_E_STATE, naming what, for a model that was opened to plan only. */
+ocelli_status oc_model_check_computes(const ocelli_model *model, const char *what,
+                                      ocelli_error *err);
 
 #endif

@@ -98,12 +98,26 @@ typedef enum ocelli_quant {
     OCELLI_QUANT_F32 = 1,     /* the reference path */
     OCELLI_QUANT_F16 = 2,
     OCELLI_QUANT_Q8 = 8, /* int8 in groups, 8.25 bits a weight */
-    OCELLI_QUANT_Q4 = 4  /* int4 in groups, 4.5 bits a weight; the lm_head stays Q8 */
+    OCELLI_QUANT_Q4 = 4  /* int4 in groups, 4.5 bits a weight; what makes keys and values, and an
+                          * lm_head of its own, Q8. A tied lm_head's best logits are computed again
+                          * in float32 from the embedding table */
 } ocelli_quant;
 /* "q8"; "default" for OCELLI_QUANT_DEFAULT. */
 OCELLI_API const char *ocelli_quant_name(ocelli_quant quant);
 /* 0 and *out set, or -1 for an unknown name. */
 OCELLI_API int ocelli_quant_from_name(const char *name, ocelli_quant *out);
+
+/* How the vision tower's matrices are held. Its norms, biases and position table are float32 always. */
+typedef enum ocelli_vision {
+    OCELLI_VISION_DEFAULT = 0, /* a package: as packed; else BF16, or F32 beside QUANT_F32 */
+    OCELLI_VISION_F32 = 1,     /* the reference path */
+    OCELLI_VISION_Q8 = 8,      /* int8 in groups, 8.25 bits a weight; the patch embedding is BF16 */
+    OCELLI_VISION_BF16 = 16 /* the numbers of a bf16 checkpoint as they are; others are rounded */
+} ocelli_vision;
+/* "bf16"; "default" for OCELLI_VISION_DEFAULT. */
+OCELLI_API const char *ocelli_vision_name(ocelli_vision vision);
+/* 0 and *out set, or -1 for an unknown name. */
+OCELLI_API int ocelli_vision_from_name(const char *name, ocelli_vision *out);
 
 typedef struct ocelli_model_options {
     size_t struct_size;
@@ -112,12 +126,16 @@ typedef struct ocelli_model_options {
     const char *cpu;   /* NULL: best; else the highest kernel tier: "scalar", "avx2", "avx512"... */
     ocelli_log_fn log; /* NULL: silent */
     void *log_user;
-    ocelli_progress_fn progress; /* NULL: none; told while weights are quantised */
+    ocelli_progress_fn progress; /* NULL: none; told while weights are packed */
     void *progress_user;
+    ocelli_vision vision;
+    int plan_only; /* nonzero: sizes, tokens and memory can be asked for, at once; no weight is read,
+                    * and nothing can be encoded or answered (OCELLI_E_STATE) */
 } ocelli_model_options;
 #define OCELLI_MODEL_OPTIONS_INIT                                                                  \
     {                                                                                              \
-        sizeof(ocelli_model_options), OCELLI_QUANT_DEFAULT, 0, NULL, NULL, NULL, NULL, NULL        \
+        sizeof(ocelli_model_options), OCELLI_QUANT_DEFAULT, 0, NULL, NULL, NULL, NULL, NULL,       \
+            OCELLI_VISION_DEFAULT, 0                                                               \
     }
 
 /* Opens a Hugging Face checkpoint directory or a package. Weights are mapped and used in place where
@@ -145,9 +163,21 @@ typedef struct ocelli_model_info {
     const char *embed_dtype;      /* of the embedding table on disk: "f32", "bf16" */
     uint64_t image_min_pixels, image_max_pixels; /* the size rule's bounds, from the checkpoint */
     const char *fingerprint; /* 32 hex digits: which embedding table this is; "" if not computed */
+    ocelli_vision vision;    /* of the vision tower's matrices */
+    uint64_t sparse_layers;  /* whose MLP is experts */
+    uint64_t expert_intermediate_size;
+    uint64_t vision_intermediate_size, vision_taps; /* taps: deepstack's mergers */
+    uint64_t vision_positions;                      /* rows of the learned position table */
+    uint64_t channels, temporal_patch_size;         /* of a patch */
+    uint64_t video_min_pixels, video_max_pixels;    /* of all frames of a clip together */
 } ocelli_model_info;
 /* Set info->struct_size first. */
 OCELLI_API void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info);
+
+/* For a program that has encoded its last picture for now: gives back the resident pages of a tower
+ * that is mapped from a package. Another picture maps them again, which costs it some tenths of a
+ * second of page faults a gigabyte. A tower in memory of our own, as a checkpoint's is, stays. */
+OCELLI_API void ocelli_model_release_vision(ocelli_model *model);
 
 /* Bytes needed beyond the model's own for a context of context_tokens holding one picture of
  * image_tokens: kv cache and the largest scratch of the tower and the decoder. */
@@ -176,10 +206,12 @@ typedef struct ocelli_pack_options {
     void *log_user;
     ocelli_progress_fn progress;
     void *progress_user;
+    ocelli_vision vision; /* DEFAULT: BF16, and F32 beside OCELLI_QUANT_F32 */
 } ocelli_pack_options;
 #define OCELLI_PACK_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(ocelli_pack_options), OCELLI_QUANT_DEFAULT, 0, 0, 0, NULL, NULL, NULL, NULL         \
+        sizeof(ocelli_pack_options), OCELLI_QUANT_DEFAULT, 0, 0, 0, NULL, NULL, NULL, NULL,        \
+            OCELLI_VISION_DEFAULT                                                                  \
     }
 
 /* Writes a package of the checkpoint: into a temporary folder beside directory_out, synced, then
@@ -239,10 +271,13 @@ typedef struct ocelli_visual_options {
     uint64_t min_pixels, max_pixels; /* of the resized picture (of all frames together for a clip);
                                       * 0: the checkpoint's */
     int plan_only; /* nonzero: sizes, tokens and times only; it cannot be answered about */
+    ocelli_progress_fn progress; /* NULL: none; told of every block of the tower. It may cancel: a
+                                  * clip stops before its next two frames, a picture at its end */
+    void *progress_user;
 } ocelli_visual_options;
 #define OCELLI_VISUAL_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(ocelli_visual_options), 0, 0, 0                                                     \
+        sizeof(ocelli_visual_options), 0, 0, 0, NULL, NULL                                         \
     }
 
 /* Resizes, cuts into patches and runs the vision tower. The result serves any session of the
@@ -352,6 +387,10 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_describe(ocelli_session *se
 /* Receives valid UTF-8, whole characters only. Return nonzero to stop. */
 typedef int (*ocelli_piece_fn)(void *user, const char *text, size_t length);
 
+/* Sees the logits [vocab] of the next token, the end of the answer included, before any penalty.
+ * Returns the id to take, or a negative number to leave the choice to the options. */
+typedef int32_t (*ocelli_choose_fn)(void *user, const float *logits, size_t vocab);
+
 typedef struct ocelli_generate_options {
     size_t struct_size;
     size_t max_tokens;
@@ -366,10 +405,13 @@ typedef struct ocelli_generate_options {
     ocelli_progress_fn progress; /* told during prefill, in tokens; may cancel */
     void *progress_user;
     int ignore_stop; /* nonzero: the model's stop tokens do not end the answer (measurements) */
+    ocelli_choose_fn choose; /* NULL: none; of several sessions it is asked in their order */
+    void *choose_user;
 } ocelli_generate_options;
 #define OCELLI_GENERATE_OPTIONS_INIT                                                               \
     {                                                                                              \
-        sizeof(ocelli_generate_options), 512, 0.0f, 0, 1.0f, 0.0f, 1.0f, 0.0f, 0, 1, NULL, NULL, 0 \
+        sizeof(ocelli_generate_options), 512, 0.0f, 0, 1.0f, 0.0f, 1.0f, 0.0f, 0, 1, NULL, NULL,   \
+            0, NULL, NULL                                                                          \
     }
 
 typedef enum ocelli_stop {

@@ -1,8 +1,8 @@
 /* pack.c - a checkpoint to a package, tensor by tensor: memory for one at a time.
  *
- * The decoder is asked to load twice through a loader that keeps nothing: once to learn the sizes,
+ * Each tower is asked to load twice through a loader that keeps nothing: once to learn the sizes,
  * since the header of a safetensors file comes first, and once to write. So the package holds exactly
- * what the decoder asks for, by the names it asks for. */
+ * what the towers ask for, by the names they ask for. */
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"
@@ -20,6 +20,7 @@ typedef struct job {
     const char *checkpoint;
     ocelli_pack_options options;
     ocelli_quant quant;
+    ocelli_vision vision;
     oc_log log;
     oc_config config;
     oc_weights *weights;
@@ -93,7 +94,7 @@ static ocelli_status write_table(job *j, ocelli_error *err)
     return status;
 }
 
-/* ---- the decoder --------------------------------------------------------------------------- */
+/* ---- the two towers ------------------------------------------------------------------------ */
 
 /* What the decoder asks for, under the name the package gives it: a tied table becomes the head. */
 static const char *packed_name(const char *name)
@@ -128,28 +129,47 @@ static ocelli_status write_data(void *user, const char *name, oc_format format, 
     return oc_weights_writer_data(j->writer, packed_name(name), data, bytes, err);
 }
 
-static ocelli_status walk_decoder(job *j, const oc_loader_sink *sink, ocelli_error *err)
+/* One of the two towers asks for all that it has. */
+typedef ocelli_status (*walk_fn)(job *j, oc_loader *loader, ocelli_error *err);
+
+static ocelli_status walk_decoder(job *j, oc_loader *loader, ocelli_error *err)
+{
+    oc_decoder *decoder;
+    OC_TRY(oc_decoder_load(&decoder, &j->config.decoder, loader, !j->config.decoder.tied, err));
+    oc_decoder_close(decoder);
+    return OCELLI_OK;
+}
+
+static ocelli_status walk_vision(job *j, oc_loader *loader, ocelli_error *err)
+{
+    oc_vit *vit;
+    OC_TRY(oc_vit_load(&vit, &j->config.vit, loader, err));
+    oc_vit_close(vit);
+    return OCELLI_OK;
+}
+
+/* sink NULL: nothing is wanted but the sizes. *elements goes in as what progress is measured against
+ * and comes out as how much there was. */
+static ocelli_status walk(job *j, walk_fn tower, oc_format format, const oc_loader_sink *sink,
+                          const char *what, uint64_t *elements, ocelli_error *err)
 {
     oc_loader *loader;
-    oc_decoder *decoder;
-    oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
-    OC_TRY(oc_loader_open(
-        &loader,
-        &(oc_loader_options){.weights = j->weights,
-                             .compute = compute,
-                             .format = oc_quant_format(j->quant),
-                             .log = &j->log,
-                             .progress = sink->announce_only ? NULL : j->options.progress,
-                             .progress_user = j->options.progress_user,
-                             .progress_what = OC_PACKAGE_DECODER,
-                             .progress_total = oc_decoder_elements(&j->config.decoder)},
-        err));
-    oc_loader_set_sink(loader, sink);
-    ocelli_status status =
-        oc_decoder_load(&decoder, &j->config.decoder, loader, !j->config.decoder.tied, err);
-    if (status == OCELLI_OK) {
-        oc_decoder_close(decoder);
+    oc_loader_options options = {.weights = j->weights,
+                                 .compute = {.kernels = &j->kernels, .pool = j->pool},
+                                 .format = format,
+                                 .log = &j->log,
+                                 .progress = *elements > 0 ? j->options.progress : NULL,
+                                 .progress_user = j->options.progress_user,
+                                 .progress_what = what,
+                                 .progress_total = *elements};
+    OC_TRY(oc_loader_open(&loader, &options, err));
+    if (sink != NULL) {
+        oc_loader_set_sink(loader, sink);
+    } else {
+        oc_loader_only_sizes(loader);
     }
+    ocelli_status status = tower(j, loader, err);
+    *elements = oc_loader_elements(loader);
     oc_loader_close(loader);
     return status;
 }
@@ -175,42 +195,29 @@ static ocelli_status finish_writer(job *j, const char *name, ocelli_error *err)
     return oc_manifest_add(&j->manifest, name, size, hash, err);
 }
 
+static ocelli_status write_tower(job *j, walk_fn tower, oc_format format, const char *name,
+                                 ocelli_error *err)
+{
+    oc_loader_sink sizes = {.user = j, .put = announce, .announce_only = true};
+    oc_loader_sink bytes = {.user = j, .put = write_data};
+    uint64_t elements = 0;
+    OC_TRY(walk(j, tower, format, &sizes, name, &elements, err));
+    OC_TRY(walk(j, tower, format, &bytes, name, &elements, err));
+    return finish_writer(j, name, err);
+}
+
 static ocelli_status write_decoder(job *j, ocelli_error *err)
 {
     OC_TRY(open_writer(j, OC_PACKAGE_DECODER, err));
     OC_TRY(oc_weights_writer_metadata(j->writer, OC_PACKAGE_FINGERPRINT, j->manifest.fingerprint,
                                       err));
-    oc_loader_sink sizes = {.user = j, .put = announce, .announce_only = true};
-    oc_loader_sink bytes = {.user = j, .put = write_data};
-    OC_TRY(walk_decoder(j, &sizes, err));
-    OC_TRY(walk_decoder(j, &bytes, err));
-    return finish_writer(j, OC_PACKAGE_DECODER, err);
+    return write_tower(j, walk_decoder, oc_quant_format(j->quant), OC_PACKAGE_DECODER, err);
 }
-
-/* ---- the vision tower: as it is ------------------------------------------------------------ */
 
 static ocelli_status write_vision(job *j, ocelli_error *err)
 {
-    const char *name;
-    oc_tensor tensor;
-    uint64_t total = 0, done = 0;
     OC_TRY(open_writer(j, OC_PACKAGE_VISION, err));
-    for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
-        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
-            OC_TRY(oc_weights_writer_announce(j->writer, name, tensor.dtype, tensor.rank,
-                                              tensor.shape, err));
-            total += tensor.bytes;
-        }
-    }
-    for (size_t i = 0; oc_weights_at(j->weights, i, &name, &tensor); i++) {
-        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
-            OC_TRY(oc_weights_writer_data(j->writer, name, tensor.data, tensor.bytes, err));
-            oc_weights_release(j->weights, &tensor);
-            done += tensor.bytes;
-            OC_TRY(tell(j, OC_PACKAGE_VISION, done, total, err));
-        }
-    }
-    return finish_writer(j, OC_PACKAGE_VISION, err);
+    return write_tower(j, walk_vision, oc_vision_format(j->vision), OC_PACKAGE_VISION, err);
 }
 
 /* ---- the tokenizer, compiled, and the files that are copied -------------------------------- */
@@ -261,26 +268,11 @@ static ocelli_status copy_files(job *j, ocelli_error *err)
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static ocelli_status take_nothing(void *user, const char *name, oc_format format, size_t rows,
-                                  size_t cols, const void *data, size_t bytes, ocelli_error *err)
-{
-    (void)user;
-    (void)name;
-    (void)format;
-    (void)rows;
-    (void)cols;
-    (void)data;
-    (void)bytes;
-    (void)err;
-    return OCELLI_OK;
-}
-
 /* Everything that can be wrong with the checkpoint is found before anything is written. */
 static ocelli_status check_source(job *j, ocelli_error *err)
 {
     oc_tensor head;
-    oc_vit *vit;
-    oc_loader *loader;
+    uint64_t elements = 0;
     if (oc_package_is(j->checkpoint)) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "%s: is a package already; pack its checkpoint",
                        j->checkpoint);
@@ -291,19 +283,8 @@ static ocelli_status check_source(job *j, ocelli_error *err)
         j->config.decoder.tied = true;
     }
     OC_TRY(oc_bpe_open(&j->bpe, j->checkpoint, j->config.decoder.vocab, err));
-    oc_compute compute = {.kernels = &j->kernels, .pool = j->pool};
-    oc_loader_sink nothing = {.put = take_nothing, .announce_only = true};
-    OC_TRY(oc_loader_open(
-        &loader,
-        &(oc_loader_options){.weights = j->weights, .compute = compute, .format = OC_FORMAT_F32},
-        err));
-    oc_loader_set_sink(loader, &nothing);
-    ocelli_status status = oc_vit_load(&vit, &j->config.vit, loader, err);
-    if (status == OCELLI_OK) {
-        oc_vit_close(vit);
-    }
-    oc_loader_close(loader);
-    return status;
+    return walk(j, walk_vision, oc_vision_format(j->vision), NULL, OC_PACKAGE_VISION, &elements,
+                err);
 }
 
 static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
@@ -313,6 +294,7 @@ static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
     OC_TRY(check_source(j, err));
     OC_TRY(oc_package_folder_open(&j->folder, directory_out, j->options.overwrite != 0, err));
     j->manifest.quant = j->quant;
+    j->manifest.vision = j->vision;
     j->manifest.tied = j->config.decoder.tied;
     OC_TRY(write_table(j, err));
     OC_TRY(write_decoder(j, err));
@@ -321,6 +303,17 @@ static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
     OC_TRY(copy_files(j, err));
     OC_TRY(oc_manifest_write(&j->manifest, j->folder.path, err));
     return oc_package_folder_commit(&j->folder, err);
+}
+
+static ocelli_status check_forms(const job *j, ocelli_error *err)
+{
+    if (strcmp(ocelli_quant_name(j->quant), "unknown") == 0) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "quant: %d is not known", (int)j->quant);
+    }
+    if (strcmp(ocelli_vision_name(j->vision), "unknown") == 0) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "vision: %d is not known", (int)j->vision);
+    }
+    return OCELLI_OK;
 }
 
 ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
@@ -334,10 +327,11 @@ ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
     oc_options_read(&j.options, sizeof j.options, given);
     j.quant = j.options.quant != OCELLI_QUANT_DEFAULT ? j.options.quant : OCELLI_QUANT_Q8;
     j.log = (oc_log){.write = j.options.log, .user = j.options.log_user};
-    ocelli_status status =
-        strcmp(ocelli_quant_name(j.quant), "unknown") == 0
-            ? oc_fail(err, OCELLI_E_ARGUMENT, "quant: %d is not known", (int)j.quant)
-            : pack(&j, directory_out, err);
+    j.vision = oc_vision_beside(j.options.vision, j.quant);
+    ocelli_status status = check_forms(&j, err);
+    if (status == OCELLI_OK) {
+        status = pack(&j, directory_out, err);
+    }
     oc_weights_writer_close(j.writer);
     oc_package_folder_close(&j.folder);
     oc_pool_close(j.pool);

@@ -6,6 +6,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/memory.h"
 #include "text/tensor_names.h"
+#include "vision/vit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -101,7 +102,8 @@ static ocelli_status read_files(oc_manifest *out, oc_json_object top, const char
         file->size = (uint64_t)size;
         OC_TRY(check_file(directory, file, err));
     }
-    static const char *const needed[] = {OC_PACKAGE_EMBED, OC_PACKAGE_DECODER, OC_PACKAGE_VISION};
+    static const char *const needed[] = {OC_PACKAGE_EMBED, OC_PACKAGE_DECODER, OC_PACKAGE_VISION,
+                                         OC_PACKAGE_TOKENIZER};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
         if (oc_manifest_find(out, needed[i]) == NULL) {
             return oc_fail(err, OCELLI_E_FORMAT, "%s: files: %s is not listed", top.file,
@@ -114,7 +116,7 @@ static ocelli_status read_files(oc_manifest *out, oc_json_object top, const char
 static ocelli_status read_fields(oc_manifest *out, oc_json_object top, const char *directory,
                                  ocelli_error *err)
 {
-    const char *format, *quant, *dtype, *fingerprint, *source;
+    const char *format, *quant, *vision, *dtype, *fingerprint, *source;
     int64_t version;
     OC_TRY(oc_json_string(top, "format", &format, err));
     if (strcmp(format, FORMAT) != 0) {
@@ -131,6 +133,11 @@ static ocelli_status read_fields(oc_manifest *out, oc_json_object top, const cha
     OC_TRY(oc_json_string(top, "quant", &quant, err));
     if (ocelli_quant_from_name(quant, &out->quant) != 0 || out->quant == OCELLI_QUANT_DEFAULT) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: quant \"%.40s\" is not known", top.file, quant);
+    }
+    OC_TRY(oc_json_string(top, "vision", &vision, err));
+    if (ocelli_vision_from_name(vision, &out->vision) != 0 ||
+        out->vision == OCELLI_VISION_DEFAULT) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: vision \"%.40s\" is not known", top.file, vision);
     }
     OC_TRY(oc_json_bool_or(top, "tied", false, &out->tied, err));
     OC_TRY(oc_json_string(top, "embed_dtype", &dtype, err));
@@ -163,19 +170,33 @@ ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_e
     return status;
 }
 
-ocelli_status oc_package_check_quant(const oc_manifest *manifest, const oc_weights *decoder,
-                                     const char *directory, ocelli_error *err)
+/* The form of matrix in file must be the one that the manifest tells. */
+static ocelli_status check_form(const oc_weights *weights, const char *matrix, const char *file,
+                                const char *wanted, const char *directory, ocelli_error *err)
 {
-    const char *form = oc_weights_metadata(decoder, OC_LAYER_PREFIX "0.self_attn.q_proj.weight");
-    const char *wanted = ocelli_quant_name(manifest->quant);
+    const char *form = oc_weights_metadata(weights, matrix);
     size_t length = strlen(wanted);
     if (form == NULL || strncmp(form, wanted, length) != 0 || form[length] != ' ') {
         return oc_fail(err, OCELLI_E_FORMAT,
-                       "%s: " OC_PACKAGE_MANIFEST " says %s, but " OC_PACKAGE_DECODER
-                       " holds \"%.40s\"; pack the model again",
-                       directory, wanted, form != NULL ? form : "nothing");
+                       "%s: " OC_PACKAGE_MANIFEST " says %s, but %s holds \"%.40s\"; pack the "
+                       "model again",
+                       directory, wanted, file, form != NULL ? form : "nothing");
     }
     return OCELLI_OK;
+}
+
+ocelli_status oc_package_check_quant(const oc_manifest *manifest, const oc_weights *decoder,
+                                     const char *directory, ocelli_error *err)
+{
+    return check_form(decoder, OC_LAYER_PREFIX "0.self_attn.q_proj.weight", OC_PACKAGE_DECODER,
+                      ocelli_quant_name(manifest->quant), directory, err);
+}
+
+ocelli_status oc_package_check_vision(const oc_manifest *manifest, const oc_weights *vision,
+                                      const char *directory, ocelli_error *err)
+{
+    return check_form(vision, OC_VIT_PREFIX "blocks.0.attn.qkv.weight", OC_PACKAGE_VISION,
+                      ocelli_vision_name(manifest->vision), directory, err);
 }
 
 static char *print_manifest(const oc_manifest *manifest)
@@ -187,6 +208,7 @@ static char *print_manifest(const oc_manifest *manifest)
         list != NULL && cJSON_AddStringToObject(top, "format", FORMAT) != NULL &&
         cJSON_AddNumberToObject(top, "version", OC_PACKAGE_VERSION) != NULL &&
         cJSON_AddStringToObject(top, "quant", ocelli_quant_name(manifest->quant)) != NULL &&
+        cJSON_AddStringToObject(top, "vision", ocelli_vision_name(manifest->vision)) != NULL &&
         cJSON_AddBoolToObject(top, "tied", manifest->tied) != NULL &&
         cJSON_AddStringToObject(top, "source_dtype", manifest->source_dtype) != NULL &&
         cJSON_AddStringToObject(top, "embed_dtype", oc_dtype_name(manifest->embed_dtype)) != NULL &&

@@ -13,12 +13,13 @@
 #define OC_PACKAGE_EMBED "embed_tokens.bin"
 #define OC_PACKAGE_DECODER "decoder.safetensors"
 #define OC_PACKAGE_VISION "vision.safetensors"
-/* The tokenizer compiled (text/bpe_image.h). Packages of before have none: theirs is parsed. */
+/* The tokenizer compiled (text/bpe_image.h). */
 #define OC_PACKAGE_TOKENIZER "tokenizer.bin"
 /* __metadata__ key of the decoder file: which embedding table its head belongs to. */
 #define OC_PACKAGE_FINGERPRINT "embed_fingerprint"
 
-enum { OC_PACKAGE_VERSION = 1, OC_PACKAGE_MOST_FILES = 32 };
+/* 2: the tower is packed as the decoder is, and the compiled tokenizer is not optional. */
+enum { OC_PACKAGE_VERSION = 2, OC_PACKAGE_MOST_FILES = 32 };
 
 typedef struct oc_package_file {
     char name[64];
@@ -28,6 +29,7 @@ typedef struct oc_package_file {
 
 typedef struct oc_manifest {
     ocelli_quant quant;
+    ocelli_vision vision;
     bool tied;
     oc_dtype embed_dtype;
     char source_dtype[8]; /* "bf16": of the checkpoint it was made from */
@@ -43,9 +45,12 @@ bool oc_package_is(const char *directory);
 ocelli_status oc_manifest_read(oc_manifest *out, const char *directory, ocelli_error *err);
 /* The entry of a file; NULL: the manifest does not list it. */
 const oc_package_file *oc_manifest_find(const oc_manifest *manifest, const char *name);
-/* The decoder file must hold what the manifest's quant says: its first matrix is looked at. */
+/* The decoder file must hold what the manifest's quant says, the vision file what its vision says:
+ * the first matrix of each is looked at. */
 ocelli_status oc_package_check_quant(const oc_manifest *manifest, const oc_weights *decoder,
                                      const char *directory, ocelli_error *err);
+ocelli_status oc_package_check_vision(const oc_manifest *manifest, const oc_weights *vision,
+                                      const char *directory, ocelli_error *err);
 /* Writes directory/manifest.json and syncs it. */
 ocelli_status oc_manifest_write(const oc_manifest *manifest, const char *directory,
                                 ocelli_error *err);

@@ -50,7 +50,6 @@ void ocelli_session_close(ocelli_session *session)
     oc_conversation_close(&session->talk);
     oc_fused_close(&session->held);
     oc_kv_close(&session->cache);
-    oc_arena_close(&session->arena);
     oc_buffer_close(&session->answer);
     oc_free(session->inputs);
     oc_free(session->rows);

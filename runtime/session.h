@@ -12,7 +12,7 @@ struct ocelli_session {
     oc_kv_cache cache;
     oc_fused held;  /* the tokens behind the cache; of its media only the identity may be read */
     size_t kept;    /* leading tokens of held whose keys and values are in the cache */
-    oc_arena arena; /* scratch of the decoder */
+    size_t scratch; /* bytes the decoder needs for prefill_rows */
     float *inputs;  /* [prefill_rows, hidden] */
     oc_row *rows;   /* [prefill_rows] */
     float *logits;  /* [vocab] */

@@ -177,14 +177,27 @@ static ocelli_status open_and_check_head(const check *c, ocelli_error *err)
     return status;
 }
 
+static ocelli_status check_vision(const check *c, ocelli_error *err)
+{
+    oc_weights *weights;
+    char *path = oc_path_join(c->package, OC_PACKAGE_VISION);
+    if (path == NULL) {
+        return oc_fail_memory(err, OC_PACKAGE_VISION);
+    }
+    ocelli_status status = oc_weights_open_file(&weights, path, err);
+    if (status == OCELLI_OK) {
+        status = oc_package_check_vision(&c->manifest, weights, c->package, err);
+        oc_weights_close(weights);
+    }
+    oc_free(path);
+    return status;
+}
+
 /* Compiles the tokenizer's files again and compares. */
 static ocelli_status check_tokenizer(const check *c, ocelli_error *err)
 {
     oc_map map;
     oc_bpe *bpe;
-    if (oc_manifest_find(&c->manifest, OC_PACKAGE_TOKENIZER) == NULL) {
-        return OCELLI_OK; /* packed before there was one */
-    }
     char *path = oc_path_join(c->package, OC_PACKAGE_TOKENIZER);
     if (path == NULL) {
         return oc_fail_memory(err, OC_PACKAGE_TOKENIZER);
@@ -237,6 +250,9 @@ ocelli_status ocelli_verify(const char *package, ocelli_progress_fn progress, vo
     }
     if (status == OCELLI_OK) {
         status = check_tokenizer(&c, err);
+    }
+    if (status == OCELLI_OK) {
+        status = check_vision(&c, err);
     }
     if (status == OCELLI_OK) {
         status = open_and_check_head(&c, err);

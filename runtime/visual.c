@@ -117,10 +117,30 @@ static ocelli_status fit(const uint8_t **out, uint8_t *room, const ocelli_visual
     return oc_resize(room, visual->width, visual->height, frame, pool, err);
 }
 
+/* How far the tower has come, told block by block. */
+typedef struct watch {
+    ocelli_progress_fn progress;
+    void *user;
+    uint64_t done, total; /* blocks of the tower, over all temporal groups */
+    bool stopped;
+} watch;
+
+static void watch_block(void *user, const char *name, const float *rows, size_t count, size_t width)
+{
+    watch *w = user;
+    (void)rows;
+    (void)count;
+    (void)width;
+    if (strncmp(name, "block_", 6) == 0) {
+        w->done++;
+        w->stopped = w->progress(w->user, "looking", w->done, w->total) != 0 || w->stopped;
+    }
+}
+
 /* Encodes temporal group after temporal group; what each needs is given back before the next. */
 static ocelli_status encode_groups(ocelli_visual *visual, ocelli_model *model,
-                                   const ocelli_image *const *frames, uint8_t *room,
-                                   oc_arena *arena, ocelli_error *err)
+                                   const ocelli_image *const *frames, uint8_t *room, watch *w,
+                                   ocelli_error *err)
 {
     enum { MOST_TEMPORAL = 16 };
     const uint8_t *fitted[MOST_TEMPORAL];
@@ -128,6 +148,8 @@ static ocelli_status encode_groups(ocelli_visual *visual, ocelli_model *model,
     size_t temporal = (size_t)model->config.vit.patch.temporal_patch_size;
     size_t frame_bytes = (size_t)visual->width * (size_t)visual->height * 3;
     size_t group_values = oc_medium_pair_tokens(medium) * medium->width;
+    const oc_trace trace = {.fn = w->progress != NULL ? watch_block : NULL, .user = w};
+    w->total = (uint64_t)medium->grid_t * model->config.vit.layers;
     for (size_t group = 0; group < medium->grid_t; group++) {
         for (size_t i = 0; i < temporal; i++) {
             size_t index = group * temporal + i;
@@ -140,20 +162,26 @@ static ocelli_status encode_groups(ocelli_visual *visual, ocelli_model *model,
                        frames[index < last ? index : last], model->pool, err));
         }
         oc_vit_input input = {.frames = fitted, .grid_h = medium->grid_h, .grid_w = medium->grid_w};
-        OC_TRY(oc_vit_encode(
-            model->vit, &model->compute, arena, &input, visual->rows + group * group_values,
-            visual->taps + group * group_values, visual->tokens * medium->width, NULL, err));
+        OC_TRY(oc_vit_encode(model->vit, &model->compute, &model->scratch, &input,
+                             visual->rows + group * group_values,
+                             visual->taps + group * group_values, visual->tokens * medium->width,
+                             &trace, err));
+        if (w->stopped) {
+            return oc_fail(err, OCELLI_E_CANCELLED, "stopped while looking at a %s",
+                           medium->video ? "clip" : "picture");
+        }
     }
     return OCELLI_OK;
 }
 
 static ocelli_status encode(ocelli_visual *visual, ocelli_model *model,
-                            const ocelli_image *const *frames, ocelli_error *err)
+                            const ocelli_image *const *frames, const ocelli_visual_options *options,
+                            ocelli_error *err)
 {
     oc_medium *medium = &visual->medium;
+    watch w = {.progress = options->progress, .user = options->progress_user};
     size_t scratch, values, pixels;
     double begin = oc_clock_seconds();
-    oc_arena arena = {0};
     if (!oc_model_vision_scratch(model, medium->grid_h, medium->grid_w, &scratch) ||
         !oc_size_mul(visual->tokens, medium->width, &values) ||
         !oc_size_mul((size_t)visual->width * 3, (size_t)visual->height, &pixels) ||
@@ -166,9 +194,9 @@ static ocelli_status encode(ocelli_visual *visual, ocelli_model *model,
         resized =
             resized || frames[i]->width != visual->width || frames[i]->height != visual->height;
     }
-    uint8_t *room = oc_alloc(resized ? pixels : 1, 1);
-    visual->rows = oc_alloc(values, sizeof *visual->rows);
-    visual->taps = oc_alloc(medium->tap_count, values * sizeof *visual->taps);
+    uint8_t *room = oc_alloc_raw(resized ? pixels : 1, 1);
+    visual->rows = oc_alloc_raw(values, sizeof *visual->rows);
+    visual->taps = oc_alloc_raw(medium->tap_count, values * sizeof *visual->taps);
     ocelli_status status;
     if (room == NULL || visual->rows == NULL || visual->taps == NULL) {
         status =
@@ -176,14 +204,12 @@ static ocelli_status encode(ocelli_visual *visual, ocelli_model *model,
                     "not enough memory for a picture of %d x %d (%zu tokens); lower max_pixels",
                     visual->width, visual->height, visual->tokens);
     } else {
-        status = oc_arena_reserve(&arena, scratch, "the vision tower (lower max_pixels)", err);
+        status = oc_model_begin(model, scratch, "the vision tower (lower max_pixels)", err);
     }
     if (status == OCELLI_OK) {
-        pthread_mutex_lock(&model->compute_lock);
-        status = encode_groups(visual, model, frames, room, &arena, err);
-        pthread_mutex_unlock(&model->compute_lock);
+        status = encode_groups(visual, model, frames, room, &w, err);
+        oc_model_end(model);
     }
-    oc_arena_close(&arena);
     oc_free(room);
     medium->rows = visual->rows;
     medium->taps = visual->taps;
@@ -198,7 +224,10 @@ static ocelli_status finish(ocelli_visual **out, ocelli_visual *visual, ocelli_m
                             ocelli_error *err)
 {
     if (!options->plan_only) {
-        ocelli_status status = encode(visual, model, frames, err);
+        ocelli_status status = oc_model_check_computes(model, "encoding a picture", err);
+        if (status == OCELLI_OK) {
+            status = encode(visual, model, frames, options, err);
+        }
         if (status != OCELLI_OK) {
             ocelli_visual_free(visual);
             return status;

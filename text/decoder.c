@@ -107,9 +107,10 @@ static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
                     config->hidden, config->rms_norm_eps);
     }
     prepare(p, &activations, &layer->query, p->y);
-    multiply(p, &layer->query, layer->query_bias, &activations, p->query);
-    multiply(p, &layer->key, layer->key_bias, &activations, p->key);
-    multiply(p, &layer->value, layer->value_bias, &activations, p->value);
+    const oc_linear_part inputs[] = {{&layer->query, layer->query_bias, p->query},
+                                     {&layer->key, layer->key_bias, p->key},
+                                     {&layer->value, layer->value_bias, p->value}};
+    oc_linear_several(p->compute, p->arena, inputs, 3, &activations);
     oc_arena_release(p->arena, mark);
     if (!is_dry(p)) {
         place_keys(p, layer, index);
@@ -140,8 +141,8 @@ static void feed_forward(pass *p, const oc_decoder_layer *layer)
         return;
     }
     prepare(p, &activations, &layer->gate, p->y);
-    multiply(p, &layer->gate, NULL, &activations, p->gate);
-    multiply(p, &layer->up, NULL, &activations, p->up);
+    const oc_linear_part wide[] = {{&layer->gate, NULL, p->gate}, {&layer->up, NULL, p->up}};
+    oc_linear_several(p->compute, p->arena, wide, 2, &activations);
     oc_arena_release(p->arena, mark);
     if (!is_dry(p)) {
         oc_silu_mul(p->compute, p->gate, p->gate, p->up, p->count * config->intermediate);
@@ -168,39 +169,22 @@ static void add_tap(pass *p, size_t tap)
     }
 }
 
-/* Norm and head for the rows that want logits, HEAD_ROWS at a time. */
-enum { HEAD_ROWS = 16 };
-
+/* Norm and head for the rows that want logits, OC_HEAD_ROWS at a time. */
 static void write_logits(pass *p, size_t wanted)
 {
-    size_t hidden = p->config->hidden, vocab = p->config->vocab;
-    size_t batch = wanted < HEAD_ROWS ? wanted : HEAD_ROWS;
-    size_t mark = oc_arena_mark(p->arena);
-    float *logits = oc_arena_take(p->arena, batch * vocab, sizeof *logits); /* [batch, vocab] */
-    float *normed = oc_arena_take(p->arena, batch * hidden, sizeof *normed);
-    size_t inner = oc_arena_mark(p->arena);
+    const float *from[OC_HEAD_ROWS];
+    float *to[OC_HEAD_ROWS];
     size_t next = 0;
-    for (size_t done = 0; done < wanted; done += batch) {
-        const oc_row *to[HEAD_ROWS];
-        size_t held = wanted - done < batch ? wanted - done : batch;
+    for (size_t done = 0; done < wanted; done += OC_HEAD_ROWS) {
+        size_t held = wanted - done < OC_HEAD_ROWS ? wanted - done : OC_HEAD_ROWS;
         for (size_t i = 0; !is_dry(p) && i < held; next++) {
             if (p->rows[next].logits != NULL) {
-                to[i] = &p->rows[next];
-                oc_rms_norm(p->compute, normed + i * hidden, p->x + next * hidden, p->decoder->norm,
-                            1, hidden, hidden, p->config->rms_norm_eps);
-                i++;
+                from[i] = p->x + next * p->config->hidden;
+                to[i++] = p->rows[next].logits;
             }
         }
-        oc_activations activations;
-        oc_activations_prepare(&activations, p->compute, p->arena, p->decoder->head.format, normed,
-                               held, hidden, hidden);
-        oc_linear(p->compute, p->arena, &p->decoder->head, NULL, &activations, logits, vocab);
-        oc_arena_release(p->arena, inner);
-        for (size_t i = 0; !is_dry(p) && i < held; i++) {
-            memcpy(to[i]->logits, logits + i * vocab, vocab * sizeof *logits);
-        }
+        oc_head_run(&p->decoder->head, p->compute, p->arena, from, to, held);
     }
-    oc_arena_release(p->arena, mark);
 }
 
 /* The pass itself; with a dry arena it only counts. */

@@ -7,6 +7,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/weights/loader.h"
+#include "text/embed_table.h"
 #include "text/kv_cache.h"
 #include "text/mrope.h"
 
@@ -44,14 +45,16 @@ typedef struct oc_decoder_trace {
     void *user;
 } oc_decoder_trace;
 
-/* Asks loader for every tensor, in the order that a package stores them. The head of a Q4 body is
- * Q8. has_head: the files hold lm_head.weight; else the tied table is asked for.
- * config is copied, its sparse array too. */
+/* Asks loader for every tensor, in the order that a package stores them. has_head: the files hold
+ * lm_head.weight; else the tied table is asked for. config is copied, its sparse array too. */
 ocelli_status oc_decoder_load(oc_decoder **out, const oc_decoder_config *config, oc_loader *loader,
                               bool has_head, ocelli_error *err);
 void oc_decoder_close(oc_decoder *decoder);
 const oc_decoder_config *oc_decoder_get_config(const oc_decoder *decoder);
 const oc_matrix *oc_decoder_head(const oc_decoder *decoder);
+/* Gives a tied decoder the table that its head is the quantised form of, to settle the best logits
+ * with (head.h says when). The table must live as long as the decoder. */
+void oc_decoder_settle(oc_decoder *decoder, const oc_embed_table *table);
 
 /* Elements of all matrices, for progress. */
 uint64_t oc_decoder_elements(const oc_decoder_config *config);

@@ -3,6 +3,7 @@
 #define OC_TEXT_DECODER_WEIGHTS_H
 
 #include "text/decoder.h"
+#include "text/head.h"
 
 typedef struct oc_decoder_layer {
     const float *input_norm;                         /* [hidden] */
@@ -21,8 +22,7 @@ typedef struct oc_decoder_layer {
 struct oc_decoder {
     oc_decoder_config config;
     oc_decoder_layer *layers; /* [layers] */
-    const float *norm;        /* [hidden] */
-    oc_matrix head;           /* [vocab, hidden] */
+    oc_head head;             /* the final norm and the lm_head */
     float *inverse;           /* [head_dim / 2], see mrope.h */
     uint8_t *axis;            /* [head_dim / 2] */
 };

@@ -5,15 +5,20 @@
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What a first touch of a row may map besides it: Linux maps the neighbours that are in the page
  * cache too, up to an aligned block of 64 KiB at either end. */
 enum { FAULT_AROUND = 64 << 10 };
+
+/* Bytes of a row that are read from the file at a time, when they have to be widened. */
+enum { READ_PIECE = 8192 };
 
 typedef struct table_key {
     oc_file_identity file;
@@ -27,6 +32,7 @@ struct oc_embed_table {
     size_t holders; /* under cache_lock */
     table_key key;
     oc_map map;
+    int descriptor;           /* of the same file; -1: the mapping must do */
     oc_tensor rows;           /* [vocab, hidden] */
     size_t row_cost;          /* bytes that reading one row may make resident */
     atomic_size_t *resident;  /* bytes that may be resident by now; NULL: a small table */
@@ -75,6 +81,32 @@ static void advise_random(const oc_tensor *rows)
     posix_madvise((void *)begin, end - begin, POSIX_MADV_RANDOM); /* only a hint */
 }
 
+/* The mapped file once more, to read from; -1 if path now leads elsewhere. */
+static int open_again(const char *path, const table_key *key)
+{
+    struct stat status;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor >= 0 &&
+        (fstat(descriptor, &status) != 0 || (uint64_t)status.st_dev != key->file.device ||
+         (uint64_t)status.st_ino != key->file.inode)) {
+        close(descriptor);
+        return -1;
+    }
+    if (descriptor >= 0) {
+        posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM); /* only a hint */
+    }
+    return descriptor;
+}
+
+static void free_table(oc_embed_table *table)
+{
+    if (table->descriptor >= 0) {
+        close(table->descriptor);
+    }
+    oc_map_close(&table->map);
+    oc_free(table);
+}
+
 ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uint64_t offset,
                                      oc_dtype dtype, size_t vocab, size_t hidden, bool exact_file,
                                      ocelli_error *err)
@@ -95,16 +127,17 @@ ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uin
     if (fresh == NULL) {
         return oc_fail_memory(err, path);
     }
+    fresh->descriptor = -1;
     fresh->key = (table_key){.offset = offset, .vocab = vocab, .hidden = hidden, .dtype = dtype};
     ocelli_status status = oc_map_open(&fresh->map, path, &fresh->key.file, err);
     if (status == OCELLI_OK) {
         status = check_size(path, &fresh->key, bytes, exact_file, err);
     }
     if (status != OCELLI_OK) {
-        oc_map_close(&fresh->map);
-        oc_free(fresh);
+        free_table(fresh);
         return status;
     }
+    fresh->descriptor = open_again(path, &fresh->key);
     fresh->holders = 1;
     fresh->rows = (oc_tensor){.data = fresh->map.bytes + offset,
                               .bytes = bytes,
@@ -129,8 +162,7 @@ ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uin
     }
     pthread_mutex_unlock(&cache_lock);
     if (found != NULL) {
-        oc_map_close(&fresh->map);
-        oc_free(fresh);
+        free_table(fresh);
     }
     *out = found != NULL ? found : fresh;
     return OCELLI_OK;
@@ -152,8 +184,7 @@ void oc_embed_table_release(oc_embed_table *table)
     }
     pthread_mutex_unlock(&cache_lock);
     if (last) {
-        oc_map_close(&table->map);
-        oc_free(table);
+        free_table(table);
     }
 }
 
@@ -191,6 +222,60 @@ ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *
 void oc_embed_table_row(const oc_embed_table *table, size_t row, float *out)
 {
     oc_tensor_widen(&table->rows, row * table->key.hidden, table->key.hidden, out);
+}
+
+/* bytes [size] of the file from offset on; false: not all could be read. */
+static bool read_at(int descriptor, void *bytes, size_t size, uint64_t offset)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(descriptor, (char *)bytes + done, size - done, (off_t)(offset + done));
+        if (got <= 0) {
+            return false; /* an interrupted read too: the mapping has the bytes */
+        }
+        done += (size_t)got;
+    }
+    return true;
+}
+
+static bool read_row(const oc_embed_table *table, size_t row, float *out)
+{
+    size_t size = oc_dtype_size(table->key.dtype);
+    size_t hidden = table->key.hidden;
+    uint64_t offset = table->key.offset + (uint64_t)row * hidden * size;
+    if (table->descriptor < 0) {
+        return false;
+    }
+    if (table->key.dtype == OC_F32) {
+        return read_at(table->descriptor, out, hidden * size, offset);
+    }
+    unsigned char piece[READ_PIECE];
+    size_t most = sizeof piece / size;
+    for (size_t first = 0; first < hidden; first += most) {
+        size_t count = hidden - first < most ? hidden - first : most;
+        oc_tensor narrow = {.data = piece, .bytes = count * size, .dtype = table->key.dtype};
+        if (!read_at(table->descriptor, piece, count * size, offset + first * size)) {
+            return false;
+        }
+        oc_tensor_widen(&narrow, 0, count, out + first);
+    }
+    return true;
+}
+
+void oc_embed_table_read(const oc_embed_table *table, size_t row, float *out)
+{
+    if (!read_row(table, row, out)) {
+        oc_embed_table_row(table, row, out);
+        count_resident(table);
+    }
+}
+
+void oc_embed_table_expect(const oc_embed_table *table, size_t row)
+{
+    uint64_t bytes = (uint64_t)table->key.hidden * oc_dtype_size(table->key.dtype);
+    if (table->descriptor >= 0) {
+        posix_fadvise(table->descriptor, (off_t)(table->key.offset + row * bytes), (off_t)bytes,
+                      POSIX_FADV_WILLNEED); /* only a hint */
+    }
 }
 
 size_t oc_embed_table_vocab(const oc_embed_table *table)

@@ -32,6 +32,14 @@ ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *
 /* One row, row < vocab, into out [hidden]. */
 void oc_embed_table_row(const oc_embed_table *table, size_t row, float *out);
 
+/* The same row by a read of the file, not through the mapping: for many scattered rows, each needed
+ * once. Neither a page fault each (with its neighbours mapped: ten times the time of the read) nor
+ * memory that stays with the process. May be called by several threads at once. */
+void oc_embed_table_read(const oc_embed_table *table, size_t row, float *out);
+/* Says that oc_embed_table_read of row, row < vocab, will follow: rows that are still on the disk
+ * are fetched side by side meanwhile. */
+void oc_embed_table_expect(const oc_embed_table *table, size_t row);
+
 size_t oc_embed_table_vocab(const oc_embed_table *table);
 size_t oc_embed_table_hidden(const oc_embed_table *table);
 oc_dtype oc_embed_table_dtype(const oc_embed_table *table);

@@ -1,4 +1,4 @@
-/* kv_cache.c - see kv_cache.h. A page: [layers][keys, values][kv_heads][slots][head_dim]. */
+/* kv_cache.c - see kv_cache.h. A page: [layers][keys, values], each as attention.h says. */
 #include "text/kv_cache.h"
 
 #include "runtime/base/memory.h"

@@ -6,24 +6,20 @@
 #include "text/sampler.h"
 
 #include "runtime/base/memory.h"
+#include "text/candidates.h"
 
 #include <math.h>
 #include <stdbool.h>
-
-typedef struct candidate {
-    float logit;
-    int32_t id;
-} candidate;
 
 enum { SEEN_PROMPT = 1, SEEN_ANSWER = 2 };
 
 struct oc_sampler {
     oc_sampler_options options;
     size_t vocab;
-    uint64_t state[4];     /* xoshiro256** */
-    candidate *candidates; /* [vocab]; NULL when greedy */
-    uint8_t *seen;         /* [vocab] SEEN_ bits; NULL without penalties */
-    int32_t *seen_ids;     /* [vocab] the ids with any bit, in order of appearance */
+    uint64_t state[4];        /* xoshiro256** */
+    oc_candidate *candidates; /* [vocab]; NULL when greedy */
+    uint8_t *seen;            /* [vocab] SEEN_ bits; NULL without penalties */
+    int32_t *seen_ids;        /* [vocab] the ids with any bit, in order of appearance */
     size_t seen_count;
 };
 
@@ -175,63 +171,11 @@ static void apply_penalties(const oc_sampler *sampler, float *logits)
 
 /* ---- candidates ----------------------------------------------------------------------------- */
 
-static bool is_better(candidate a, candidate b)
+static oc_candidate best_of(const oc_candidate *candidates, size_t count)
 {
-    return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
-}
-
-/* A binary heap in an array; best_on_top: else the worst is. */
-static void sift_down(candidate *heap, size_t count, size_t at, bool best_on_top)
-{
-    candidate moving = heap[at];
-    for (size_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
-        if (child + 1 < count && is_better(heap[child + 1], heap[child]) == best_on_top) {
-            child++;
-        }
-        if (is_better(heap[child], moving) != best_on_top) {
-            break;
-        }
-        heap[at] = heap[child];
-        at = child;
-    }
-    heap[at] = moving;
-}
-
-static void heapify(candidate *heap, size_t count, bool best_on_top)
-{
-    for (size_t at = count / 2; at-- > 0;) {
-        sift_down(heap, count, at, best_on_top);
-    }
-}
-
-/* Fills candidates with the best `most` of the logits that are numbers; returns how many. In order
- * of id if all fit. */
-static size_t gather(candidate *candidates, size_t most, const float *logits, size_t vocab)
-{
-    size_t count = 0;
-    for (size_t id = 0; id < vocab; id++) {
-        candidate next = {.logit = logits[id], .id = (int32_t)id};
-        if (isnan(next.logit)) {
-            continue;
-        }
-        if (count < most) {
-            candidates[count++] = next;
-            if (count == most && most < vocab) {
-                heapify(candidates, count, false);
-            }
-        } else if (is_better(next, candidates[0])) {
-            candidates[0] = next;
-            sift_down(candidates, count, 0, false);
-        }
-    }
-    return count;
-}
-
-static candidate best_of(const candidate *candidates, size_t count)
-{
-    candidate best = candidates[0];
+    oc_candidate best = candidates[0];
     for (size_t i = 1; i < count; i++) {
-        best = is_better(candidates[i], best) ? candidates[i] : best;
+        best = oc_candidate_is_better(candidates[i], best) ? candidates[i] : best;
     }
     return best;
 }
@@ -247,7 +191,8 @@ static double weight_of(const oc_sampler *sampler, float logit, float best)
 
 /* Puts the smallest set of best candidates whose share of the total reaches top_p at the front, the
  * likeliest first; returns its size. */
-static size_t keep_top_p(const oc_sampler *sampler, candidate *candidates, size_t count, float best)
+static size_t keep_top_p(const oc_sampler *sampler, oc_candidate *candidates, size_t count,
+                         float best)
 {
     double total = 0.0;
     for (size_t i = 0; i < count; i++) {
@@ -256,18 +201,18 @@ static size_t keep_top_p(const oc_sampler *sampler, candidate *candidates, size_
     double wanted = (double)sampler->options.top_p * total;
     double sum = 0.0;
     size_t heaped = count;
-    heapify(candidates, heaped, true);
+    oc_candidates_heapify(candidates, heaped, true);
     while (heaped > 0 && (sum < wanted || heaped == count)) {
-        candidate top = candidates[0];
+        oc_candidate top = candidates[0];
         candidates[0] = candidates[--heaped];
         if (heaped > 0) {
-            sift_down(candidates, heaped, 0, true);
+            oc_candidates_sift_down(candidates, heaped, 0, true);
         }
         candidates[heaped] = top;
         sum += weight_of(sampler, top.logit, best);
     }
     for (size_t i = 0; i < (count - heaped) / 2; i++) { /* taken from the end: likeliest last */
-        candidate swapped = candidates[heaped + i];
+        oc_candidate swapped = candidates[heaped + i];
         candidates[heaped + i] = candidates[count - 1 - i];
         candidates[count - 1 - i] = swapped;
     }
@@ -277,7 +222,8 @@ static size_t keep_top_p(const oc_sampler *sampler, candidate *candidates, size_
     return count - heaped;
 }
 
-static size_t keep_min_p(const oc_sampler *sampler, candidate *candidates, size_t count, float best)
+static size_t keep_min_p(const oc_sampler *sampler, oc_candidate *candidates, size_t count,
+                         float best)
 {
     double least = (double)sampler->options.min_p;
     size_t kept = 0;
@@ -289,7 +235,8 @@ static size_t keep_min_p(const oc_sampler *sampler, candidate *candidates, size_
     return kept; /* the best one weighs 1: it stays */
 }
 
-static int32_t draw(oc_sampler *sampler, const candidate *candidates, size_t count, candidate best)
+static int32_t draw(oc_sampler *sampler, const oc_candidate *candidates, size_t count,
+                    oc_candidate best)
 {
     double total = 0.0;
     for (size_t i = 0; i < count; i++) {
@@ -327,15 +274,15 @@ int32_t oc_sampler_pick(oc_sampler *sampler, float *logits)
     if (options->temperature == 0.0f) {
         return pick_greedy(logits, sampler->vocab);
     }
-    candidate *candidates = sampler->candidates;
+    oc_candidate *candidates = sampler->candidates;
     size_t most = options->top_k > 0 && (size_t)options->top_k < sampler->vocab
                       ? (size_t)options->top_k
                       : sampler->vocab;
-    size_t count = gather(candidates, most, logits, sampler->vocab);
+    size_t count = oc_candidates_gather(candidates, most, logits, sampler->vocab);
     if (count == 0) {
         return -1;
     }
-    candidate best = best_of(candidates, count);
+    oc_candidate best = best_of(candidates, count);
     if (options->top_p < 1.0f) {
         count = keep_top_p(sampler, candidates, count, best.logit);
     }

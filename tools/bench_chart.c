@@ -73,7 +73,7 @@ static void put_row(FILE *out, const bench_row *row, int y)
 
 static void put_chart(FILE *out, const bench *b)
 {
-    const ocelli_model_info *info = &b->sizes.info;
+    const ocelli_model_info *info = &b->shape.info;
     char line[200];
     int limited = 0, others = 0;
     for (size_t i = 0; i < b->rows.count; i++) {
@@ -91,9 +91,9 @@ static void put_chart(FILE *out, const bench *b)
     put_label(out, 20, 28, "start", "#111111", "ocelli: share of the machine's limit");
     fputs("</g>\n", out);
     const char *name = strrchr(b->path, '/');
-    snprintf(line, sizeof line, "%.80s, %s, %s, %d threads",
+    snprintf(line, sizeof line, "%.80s, %s, vision %s, %s, %d threads",
              name != NULL && name[1] != '\0' ? name + 1 : b->path, ocelli_quant_name(info->quant),
-             info->cpu_tier, info->threads);
+             ocelli_vision_name(info->vision), info->cpu_tier, info->threads);
     put_label(out, 20, 46, "start", "#666666", line);
     bench_machine_line(b, line, sizeof line);
     put_label(out, 20, 63, "start", "#666666", line);

@@ -8,13 +8,23 @@
 #include "tools/bench_work.h"
 #include "tools/cli_options.h"
 
+/* The machine as it was at one time: what a noisy neighbour leaves of it changes by the minute. */
+typedef struct bench_look {
+    double when; /* by clock_seconds */
+    ocelli_machine machine;
+} bench_look;
+
+enum { BENCH_MOST_LOOKS = 32 };
+
 typedef struct bench {
     const cli_options *options;
     const char *path; /* of the model */
     ocelli_model_options model_options;
     ocelli_model *model; /* open after bench_load */
-    bench_sizes sizes;
-    ocelli_machine machine;
+    bench_model shape;
+    ocelli_machine machine; /* the best of all looks */
+    bench_look looks[BENCH_MOST_LOOKS];
+    size_t look_count;
     bench_rows rows;
     bool wanted[BENCH_GROUPS];
     size_t runs;
@@ -32,6 +42,9 @@ int bench_text(bench *b);
 int bench_together(bench *b);
 /* A caption from the picture to its last token. */
 int bench_caption(bench *b);
+/* Cost over size (bench_scale.c). */
+int bench_scale(bench *b);
+/* What one caption takes. */
 int bench_memory(bench *b);
 
 #endif

@@ -26,11 +26,12 @@ void bench_machine_line(const bench *b, char *out, size_t size)
 void bench_print_table(const bench *b)
 {
     char line[160], figure[32], limit[32], low[32], high[32];
-    const ocelli_model_info *info = &b->sizes.info;
+    const ocelli_model_info *info = &b->shape.info;
     bench_machine_line(b, line, sizeof line);
     output_format("model    %s\n", b->path);
-    output_format("         %s, %s, %s, %d threads\n", info->form, ocelli_quant_name(info->quant),
-                  info->cpu_tier, info->threads);
+    output_format("         %s, %s, vision %s, %s, %d threads\n", info->form,
+                  ocelli_quant_name(info->quant), ocelli_vision_name(info->vision), info->cpu_tier,
+                  info->threads);
     output_format("machine  %s\n", line);
     output_format("%-9s %-26s %14s %14s %6s  %s\n", "", "", "figure", "limit", "share", "runs");
     for (size_t i = 0; i < b->rows.count; i++) {
@@ -51,7 +52,13 @@ void bench_print_table(const bench *b)
         } else {
             output_format("1");
         }
-        output_format("%s%s\n", row->detail[0] != '\0' ? "; " : "", row->detail);
+        output_format("%s%s", row->detail[0] != '\0' ? "; " : "", row->detail);
+        if (row->peak_bytes > 0) {
+            bench_format(low, sizeof low, BENCH_BYTES, (double)row->peak_bytes);
+            bench_format(high, sizeof high, BENCH_BYTES, (double)row->told_bytes);
+            output_format("; memory %s, told %s", low, high);
+        }
+        output_format("\n");
     }
 }
 
@@ -62,15 +69,14 @@ static const char *unit_name(bench_unit unit)
     return unit == BENCH_SECONDS ? "seconds" : unit == BENCH_RATE ? "tokens/second" : "bytes";
 }
 
-static void add_machine(cJSON *object, const ocelli_machine *m)
+static cJSON *add_machine(cJSON *object, const ocelli_machine *m)
 {
     cJSON *machine = cJSON_AddObjectToObject(object, "machine");
-    json_text(machine, "cpu_tier", m->cpu_tier);
-    json_count(machine, "threads", (uint64_t)m->threads);
     cJSON_AddNumberToObject(machine, "read_bytes_per_second", m->read_bytes_per_second);
     cJSON_AddNumberToObject(machine, "f32_operations_per_second", m->f32_operations_per_second);
     cJSON_AddNumberToObject(machine, "bf16_operations_per_second", m->bf16_operations_per_second);
     cJSON_AddNumberToObject(machine, "int8_operations_per_second", m->int8_operations_per_second);
+    return machine;
 }
 
 /* What the limit is made of, so that anyone can hold other figures against it. */
@@ -88,14 +94,17 @@ static void add_work(cJSON *object, const bench_row *row)
 
 void bench_print_json(const bench *b)
 {
-    const ocelli_model_info *info = &b->sizes.info;
+    const ocelli_model_info *info = &b->shape.info;
     cJSON *object = cJSON_CreateObject();
     json_text(object, "model", b->path);
     json_text(object, "form", info->form);
     json_text(object, "quant", ocelli_quant_name(info->quant));
+    json_text(object, "vision_type", ocelli_vision_name(info->vision));
     json_text(object, "version", ocelli_version());
     json_text(object, "build", ocelli_build_info());
-    add_machine(object, &b->machine);
+    cJSON *machine = add_machine(object, &b->machine);
+    json_text(machine, "cpu_tier", b->machine.cpu_tier);
+    json_count(machine, "threads", (uint64_t)b->machine.threads);
     cJSON *list = cJSON_AddArrayToObject(object, "figures");
     for (size_t i = 0; i < b->rows.count; i++) {
         const bench_row *row = &b->rows.items[i];
@@ -112,6 +121,11 @@ void bench_print_json(const bench *b)
             cJSON_AddNumberToObject(item, "limit", row->limit);
             cJSON_AddNumberToObject(item, "share", row->share);
             add_work(item, row);
+            add_machine(item, &b->looks[row->look].machine);
+        }
+        if (row->peak_bytes > 0) {
+            json_count(item, "peak_bytes", row->peak_bytes);
+            json_count(item, "told_bytes", row->told_bytes);
         }
         cJSON_AddItemToArray(list, item);
     }

@@ -9,7 +9,12 @@
 #include <string.h>
 
 const char *const bench_group_names[BENCH_GROUPS] = {"load",     "encode",  "prefill", "decode",
-                                                     "together", "caption", "memory"};
+                                                     "together", "caption", "sizes",   "memory"};
+
+void bench_rows_begin(bench_rows *rows)
+{
+    rows->began = clock_seconds();
+}
 
 void bench_runs_add(bench_runs *runs, double value)
 {
@@ -56,6 +61,8 @@ bench_row *bench_rows_add(bench_rows *rows, bench_group group, bench_unit unit,
     row->median = n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
     row->low = sorted[0];
     row->high = sorted[n - 1];
+    row->when = (rows->began + clock_seconds()) / 2;
+    bench_rows_begin(rows);
     snprintf(row->name, sizeof row->name, "%s", name);
     bench_format(text, sizeof text, unit, row->median);
     progress_end();

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BENCH_MOST_ROWS = 32, BENCH_MOST_RUNS = 100 };
+enum { BENCH_MOST_ROWS = 64, BENCH_MOST_RUNS = 100 };
 
 /* Groups of figures, as --only names them. */
 typedef enum bench_group {
@@ -16,6 +16,7 @@ typedef enum bench_group {
     BENCH_DECODE,
     BENCH_TOGETHER,
     BENCH_CAPTION,
+    BENCH_SIZES, /* only where it is named */
     BENCH_MEMORY,
     BENCH_GROUPS
 } bench_group;
@@ -41,13 +42,18 @@ typedef struct bench_row {
     bool limited;             /* it has a limit: of these three, one after another */
     bench_work vision, prompt, answer;
     double amount; /* of tokens that the work is for, where the unit is a rate */
-    double limit;  /* in unit; bench_limits_apply fills it */
+    double limit;  /* in unit; bench_limit_apply fills it */
     double share;  /* of the limit that is reached: 1 is all */
+    double when;   /* the middle of its runs, by clock_seconds */
+    size_t look;   /* which measurement of the machine it is held against */
+    uint64_t peak_bytes,
+        told_bytes; /* resident at most, and as was told beforehand; 0: not known */
 } bench_row;
 
 typedef struct bench_rows {
     bench_row items[BENCH_MOST_ROWS];
     size_t count;
+    double began; /* the runs of the row that is added next */
 } bench_rows;
 
 /* Runs of one figure. */
@@ -55,6 +61,9 @@ typedef struct bench_runs {
     double values[BENCH_MOST_RUNS];
     size_t count;
 } bench_runs;
+
+/* From here on the next row's runs are made; adding one begins those of another. */
+void bench_rows_begin(bench_rows *rows);
 
 void bench_runs_add(bench_runs *runs, double value);
 

@@ -5,39 +5,35 @@
 
 /* ---- the tower ----------------------------------------------------------------------------- */
 
-static double merger_weights(const model_shape *s)
+static double merger_weights(const ocelli_model_info *m)
 {
-    double merged = (double)(s->vision_hidden * s->merge * s->merge);
-    return merged * merged + merged * (double)s->hidden;
+    double merged = (double)(m->vision_hidden_size * m->merge_size * m->merge_size);
+    return merged * merged + merged * (double)m->hidden_size;
 }
 
-static double block_weights(const model_shape *s)
+static double block_weights(const ocelli_model_info *m)
 {
-    double width = (double)s->vision_hidden;
-    return 4 * width * width + 2 * width * (double)s->vision_intermediate;
+    double width = (double)m->vision_hidden_size;
+    return 4 * width * width + 2 * width * (double)m->vision_intermediate_size;
 }
 
-static double patch_weights(const model_shape *s)
+static double patch_weights(const ocelli_model_info *m)
 {
-    return (double)(s->channels * s->temporal * s->patch * s->patch * s->vision_hidden);
+    return (double)(m->channels * m->temporal_patch_size * m->patch_size * m->patch_size *
+                    m->vision_hidden_size);
 }
 
-static double tower_weights(const model_shape *s)
+bench_work bench_work_encode(const bench_model *model, double grid_h, double grid_w)
 {
-    return patch_weights(s) + (double)s->vision_layers * block_weights(s) +
-           (double)(1 + s->taps) * merger_weights(s) + (double)(s->positions * s->vision_hidden);
-}
-
-bench_work bench_work_encode(const bench_sizes *sizes, double grid_h, double grid_w)
-{
-    const model_shape *s = &sizes->shape;
+    const ocelli_model_info *m = &model->info;
     double patches = grid_h * grid_w;
-    double tokens = patches / (double)(s->merge * s->merge);
+    double tokens = patches / (double)(m->merge_size * m->merge_size);
     bench_work work;
-    work.linear = 2 * patches * (patch_weights(s) + (double)s->vision_layers * block_weights(s)) +
-                  2 * tokens * (double)(1 + s->taps) * merger_weights(s);
-    work.attention = 4 * patches * patches * (double)s->vision_hidden * (double)s->vision_layers;
-    work.bytes = (double)sizes->info.vision_bytes;
+    work.linear = 2 * patches * (patch_weights(m) + (double)m->vision_layers * block_weights(m)) +
+                  2 * tokens * (double)(1 + m->vision_taps) * merger_weights(m);
+    work.attention =
+        4 * patches * patches * (double)m->vision_hidden_size * (double)m->vision_layers;
+    work.bytes = (double)m->vision_bytes;
     return work;
 }
 
@@ -48,74 +44,69 @@ typedef struct decoder_weights {
     double experts; /* of all experts */
 } decoder_weights;
 
-static decoder_weights weights_of(const model_shape *s)
+static decoder_weights weights_of(const ocelli_model_info *m)
 {
-    decoder_weights out = {0, 0};
-    double hidden = (double)s->hidden;
-    double heads = (double)(s->heads * s->head_dim), kv = (double)(s->kv_heads * s->head_dim);
-    for (uint64_t i = 0; i < s->layers; i++) {
-        out.dense += 2 * hidden * heads + 2 * hidden * kv;
-        if (s->sparse[i]) {
-            out.dense += hidden * (double)s->experts;
-            out.experts += 3 * hidden * (double)s->expert_intermediate * (double)s->experts;
-        } else {
-            out.dense += 3 * hidden * (double)s->intermediate;
-        }
-    }
+    double hidden = (double)m->hidden_size;
+    double heads = (double)(m->heads * m->head_dim), kv = (double)(m->kv_heads * m->head_dim);
+    double sparse = (double)m->sparse_layers, all = (double)m->layers;
+    decoder_weights out = {.dense = all * (2 * hidden * heads + 2 * hidden * kv)};
+    out.dense += sparse * hidden * (double)m->experts;
+    out.dense += (all - sparse) * 3 * hidden * (double)m->intermediate_size;
+    out.experts = sparse * 3 * hidden * (double)m->expert_intermediate_size * (double)m->experts;
     return out;
 }
 
-static double expert_share(const model_shape *s)
+static double expert_share(const ocelli_model_info *m)
 {
-    return s->experts > 0 ? (double)s->experts_per_token / (double)s->experts : 0;
+    return m->experts > 0 ? (double)m->experts_per_token / (double)m->experts : 0;
 }
 
 /* Of one token, the head's left out. */
-static double linear_of_token(const model_shape *s)
+static double linear_of_token(const ocelli_model_info *m)
 {
-    decoder_weights weights = weights_of(s);
-    return 2 * (weights.dense + weights.experts * expert_share(s));
+    decoder_weights weights = weights_of(m);
+    return 2 * (weights.dense + weights.experts * expert_share(m));
 }
 
-static double linear_of_head(const model_shape *s)
+static double linear_of_head(const ocelli_model_info *m)
 {
-    return 2 * (double)s->vocab * (double)s->hidden;
+    return 2 * (double)m->vocab_size * (double)m->hidden_size;
 }
 
 /* The decoder's bytes that so many tokens meet, if each chooses its experts evenly. */
-static double bytes_of_tokens(const bench_sizes *sizes, double tokens)
+static double bytes_of_tokens(const bench_model *model, double tokens)
 {
-    const model_shape *s = &sizes->shape;
-    decoder_weights weights = weights_of(s);
-    double met = 1 - pow(1 - expert_share(s), tokens);
+    const ocelli_model_info *m = &model->info;
+    decoder_weights weights = weights_of(m);
+    double met = 1 - pow(1 - expert_share(m), tokens);
     double share = (weights.dense + weights.experts * met) / (weights.dense + weights.experts);
-    return (double)sizes->info.decoder_bytes * share;
+    return (double)m->decoder_bytes * share;
 }
 
-static double attention_of(const model_shape *s, double pairs)
+static double attention_of(const ocelli_model_info *m, double pairs)
 {
-    return 4 * pairs * (double)(s->heads * s->head_dim) * (double)s->layers;
+    return 4 * pairs * (double)(m->heads * m->head_dim) * (double)m->layers;
 }
 
-bench_work bench_work_prefill(const bench_sizes *sizes, double tokens)
+bench_work bench_work_prefill(const bench_model *model, double tokens)
 {
-    const model_shape *s = &sizes->shape;
+    const ocelli_model_info *m = &model->info;
     bench_work work;
-    work.linear = tokens * linear_of_token(s) + linear_of_head(s);
-    work.attention = attention_of(s, tokens * (tokens + 1) / 2);
-    work.bytes = bytes_of_tokens(sizes, tokens) + (double)sizes->info.head_bytes +
-                 tokens * sizes->cache_bytes;
+    work.linear = tokens * linear_of_token(m) + linear_of_head(m);
+    work.attention = attention_of(m, tokens * (tokens + 1) / 2);
+    work.bytes =
+        bytes_of_tokens(model, tokens) + (double)m->head_bytes + tokens * model->cache_bytes;
     return work;
 }
 
-bench_work bench_work_decode(const bench_sizes *sizes, double sessions, double context)
+bench_work bench_work_decode(const bench_model *model, double sessions, double context)
 {
-    const model_shape *s = &sizes->shape;
+    const ocelli_model_info *m = &model->info;
     bench_work work;
-    work.linear = sessions * (linear_of_token(s) + linear_of_head(s));
-    work.attention = attention_of(s, sessions * context);
-    work.bytes = bytes_of_tokens(sizes, sessions) + (double)sizes->info.head_bytes +
-                 sessions * context * sizes->cache_bytes;
+    work.linear = sessions * (linear_of_token(m) + linear_of_head(m));
+    work.attention = attention_of(m, sessions * context);
+    work.bytes = bytes_of_tokens(model, sessions) + (double)m->head_bytes +
+                 sessions * context * model->cache_bytes;
     return work;
 }
 
@@ -128,41 +119,71 @@ void bench_work_add(bench_work *a, const bench_work *b, double times)
     a->bytes += times * b->bytes;
 }
 
-/* Operations a second with weights of so many bits. */
-static double peak_of(const ocelli_machine *machine, double bits)
+bench_work bench_work_answer(const bench_model *model, double sessions, double prompt,
+                             double new_tokens)
+{
+    bench_work work = {0, 0, 0};
+    for (double i = 1; i < new_tokens; i++) {
+        bench_work token = bench_work_decode(model, sessions, prompt + i);
+        bench_work_add(&work, &token, 1);
+    }
+    return work;
+}
+
+/* The peaks that products with weights, and with queries and keys, are held against. */
+typedef struct peaks {
+    double linear, attention;
+} peaks;
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* Bits of the numbers that are multiplied: 32, 16 or 8. */
+static double peak_of(const ocelli_machine *machine, int bits)
 {
     double best = machine->f32_operations_per_second;
-    if (bits < 24 && machine->bf16_operations_per_second > best) {
-        best = machine->bf16_operations_per_second;
+    if (bits <= 16) {
+        best = larger(best, machine->bf16_operations_per_second);
     }
-    if (bits < 12 && machine->int8_operations_per_second > best) {
-        best = machine->int8_operations_per_second;
-    }
-    return best;
+    return bits <= 8 ? larger(best, machine->int8_operations_per_second) : best;
 }
 
-static double seconds_of(const bench_work *work, const ocelli_machine *machine, double bits)
+static peaks peaks_of(const ocelli_machine *machine, int linear_bits)
 {
-    double computing =
-        work->linear / peak_of(machine, bits) + work->attention / peak_of(machine, 16);
-    double reading = work->bytes / machine->read_bytes_per_second;
-    return computing > reading ? computing : reading;
+    return (peaks){peak_of(machine, linear_bits), peak_of(machine, linear_bits > 16 ? 32 : 16)};
 }
 
-void bench_limits_apply(bench_rows *rows, const bench_sizes *sizes, const ocelli_machine *machine)
+static int vision_bits(const ocelli_model_info *m)
 {
-    decoder_weights weights = weights_of(&sizes->shape);
-    double text_bits = 8 * (double)sizes->info.decoder_bytes / (weights.dense + weights.experts);
-    double vision_bits = 8 * (double)sizes->info.vision_bytes / tower_weights(&sizes->shape);
-    for (size_t i = 0; i < rows->count; i++) {
-        bench_row *row = &rows->items[i];
-        if (!row->limited) {
-            continue;
-        }
-        double seconds = seconds_of(&row->vision, machine, vision_bits) +
-                         seconds_of(&row->prompt, machine, text_bits) +
-                         seconds_of(&row->answer, machine, text_bits);
-        row->limit = row->unit == BENCH_RATE ? row->amount / seconds : seconds;
-        row->share = row->unit == BENCH_RATE ? row->median / row->limit : row->limit / row->median;
-    }
+    return m->vision == OCELLI_VISION_F32 ? 32 : m->vision == OCELLI_VISION_Q8 ? 8 : 16;
+}
+
+static int text_bits(const ocelli_model_info *m)
+{
+    return m->quant == OCELLI_QUANT_F32 ? 32 : m->quant == OCELLI_QUANT_F16 ? 16 : 8;
+}
+
+static double seconds_of(const bench_work *work, const ocelli_machine *machine, int bits)
+{
+    peaks peak = peaks_of(machine, bits);
+    return larger(work->linear / peak.linear + work->attention / peak.attention,
+                  work->bytes / machine->read_bytes_per_second);
+}
+
+double bench_limit_seconds(const bench_model *model, const ocelli_machine *machine,
+                           const bench_work *vision, const bench_work *prompt,
+                           const bench_work *answer)
+{
+    int text = text_bits(&model->info);
+    return seconds_of(vision, machine, vision_bits(&model->info)) +
+           seconds_of(prompt, machine, text) + seconds_of(answer, machine, text);
+}
+
+void bench_limit_apply(bench_row *row, const bench_model *model, const ocelli_machine *machine)
+{
+    double seconds = bench_limit_seconds(model, machine, &row->vision, &row->prompt, &row->answer);
+    row->limit = row->unit == BENCH_RATE ? row->amount / seconds : seconds;
+    row->share = row->unit == BENCH_RATE ? row->median / row->limit : row->limit / row->median;
 }

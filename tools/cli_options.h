@@ -23,6 +23,7 @@ enum exit_code {
 typedef enum flag_id {
     FLAG_MODEL,
     FLAG_QUANT,
+    FLAG_VISION,
     FLAG_CPU,
     FLAG_THREADS,
     FLAG_CONTEXT,
@@ -54,6 +55,7 @@ typedef enum flag_id {
     FLAG_FORCE,
     FLAG_PICTURE,
     FLAG_LIMIT,
+    FLAG_REFERENCE,
     FLAG_CONFIG,
     FLAG_TOKENIZER,
     FLAG_SHARD_SIZE,
@@ -76,9 +78,9 @@ typedef struct picture_size {
 } picture_size;
 
 typedef struct cli_options {
-    const char *command; /* its name, for messages */
-    const char *model;   /* NULL: not named */
-    const char *quant;   /* NULL: the library's default */
+    const char *command;        /* its name, for messages */
+    const char *model;          /* NULL: not named */
+    const char *quant, *vision; /* NULL: the library's default */
     const char *cpu;
     uint64_t threads, context; /* 0: the library's own */
     const char *prompt, *system;
@@ -96,6 +98,7 @@ typedef struct cli_options {
     bool embed_bf16, force;
     picture_size picture;
     uint64_t limit;                 /* 0: all */
+    const char *reference;          /* NULL: none */
     const char *config, *tokenizer; /* NULL: none */
     uint64_t shard_size, layers;    /* layers 0: all */
     bool quick;

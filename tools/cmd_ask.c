@@ -52,6 +52,7 @@ static int ask(run *r, const char *const *paths, medium *media, size_t count, co
     if (code == EXIT_DONE) {
         code = run_open(r); /* there may have been no picture */
     }
+    run_last_medium(r);
     if (code == EXIT_DONE) {
         code = run_add(r, media, count, question);
     }

@@ -1,26 +1,25 @@
 /* cmd_bench.c - ocelli bench: how fast a model runs here, and how fast it could at most. */
 #include "tools/bench_report.h"
-#include "tools/bench_system.h"
+#include "tools/bench_run.h"
 #include "tools/commands.h"
 #include "tools/flags.h"
-#include "tools/interrupt.h"
 #include "tools/model_choice.h"
 #include "tools/output.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Without --runs. */
 enum { USUAL_RUNS = 3, QUICK_RUNS = 1 };
 
-/* Marks the groups of a list such as "encode,decode"; all without one. */
+/* Marks the groups of a list such as "encode,decode"; without one all but the sizes, which take long. */
 static int choose_groups(bench *b, const char *list)
 {
     if (list == NULL) {
         for (size_t g = 0; g < BENCH_GROUPS; g++) {
-            b->wanted[g] = true;
+            b->wanted[g] = g != BENCH_SIZES;
         }
         return EXIT_DONE;
     }
@@ -33,8 +32,8 @@ static int choose_groups(bench *b, const char *list)
         }
         if (g == BENCH_GROUPS) {
             return flags_misuse(b->options->command,
-                                "--only knows load, encode, prefill, decode, together, caption and "
-                                "memory, not '%.*s'",
+                                "--only knows load, encode, prefill, decode, together, caption, "
+                                "sizes and memory, not '%.*s'",
                                 (int)(length < 40 ? length : 40), list);
         }
         b->wanted[g] = true;
@@ -49,38 +48,34 @@ static int set_up(bench *b)
     const cli_options *options = b->options;
     b->quick = options->quick;
     b->runs = options->runs > 0 ? (size_t)options->runs : b->quick ? QUICK_RUNS : USUAL_RUNS;
-    b->model_options = (ocelli_model_options)OCELLI_MODEL_OPTIONS_INIT;
-    b->model_options.threads = (int)options->threads;
-    b->model_options.cpu = options->cpu;
-    if (options->quant != NULL &&
-        ocelli_quant_from_name(options->quant, &b->model_options.quant) != 0) {
-        report_error("this build does not know --quant %s", options->quant);
+    if (!model_options(options, &b->model_options)) {
         return EXIT_FAILED;
     }
+    b->model_options.log = NULL; /* the same lines for every opening that is timed */
+    b->model_options.progress = NULL;
     return EXIT_DONE;
 }
 
-/* Measures the machine and keeps the best of what it has shown so far: whatever else runs can only
- * hide a part of it. */
-static int measure_machine(bench *b)
+static size_t nearest_look(const bench *b, double when)
 {
-    ocelli_machine now = {.struct_size = sizeof now};
-    ocelli_error err;
-    ocelli_machine *best = &b->machine;
-    if (ocelli_machine_measure((int)b->options->threads, b->options->cpu, &now, &err) !=
-        OCELLI_OK) {
-        return report_failure(&err);
+    size_t nearest = 0;
+    for (size_t i = 1; i < b->look_count; i++) {
+        if (fabs(b->looks[i].when - when) < fabs(b->looks[nearest].when - when)) {
+            nearest = i;
+        }
     }
-    const double *from[] = {&now.read_bytes_per_second, &now.f32_operations_per_second,
-                            &now.bf16_operations_per_second, &now.int8_operations_per_second};
-    double *to[] = {&best->read_bytes_per_second, &best->f32_operations_per_second,
-                    &best->bf16_operations_per_second, &best->int8_operations_per_second};
-    best->cpu_tier = now.cpu_tier;
-    best->threads = now.threads;
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++) {
-        *to[i] = *from[i] > *to[i] ? *from[i] : *to[i];
+    return nearest;
+}
+
+static void apply_limits(bench *b)
+{
+    for (size_t i = 0; i < b->rows.count; i++) {
+        bench_row *row = &b->rows.items[i];
+        if (row->limited) {
+            row->look = nearest_look(b, row->when);
+            bench_limit_apply(row, &b->shape, &b->looks[row->look].machine);
+        }
     }
-    return interrupt_pending() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
 static int measure_model(bench *b)
@@ -93,6 +88,7 @@ static int measure_model(bench *b)
         {b->wanted[BENCH_PREFILL] || b->wanted[BENCH_DECODE], bench_text},
         {b->wanted[BENCH_TOGETHER], bench_together},
         {b->wanted[BENCH_CAPTION], bench_caption},
+        {b->wanted[BENCH_SIZES], bench_scale},
     };
     bool runs = false;
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
@@ -102,8 +98,15 @@ static int measure_model(bench *b)
     if (code == EXIT_DONE && runs) {
         code = bench_warm_up(b);
     }
+    if (code == EXIT_DONE) {
+        code = bench_look_at_machine(b);
+    }
     for (size_t i = 0; i < sizeof phases / sizeof *phases && code == EXIT_DONE; i++) {
-        code = phases[i].wanted ? phases[i].run(b) : EXIT_DONE;
+        if (phases[i].wanted) {
+            bench_rows_begin(&b->rows);
+            code = phases[i].run(b);
+            code = code == EXIT_DONE ? bench_look_at_machine(b) : code;
+        }
     }
     if (code == EXIT_DONE && b->wanted[BENCH_MEMORY]) {
         code = bench_memory(b);
@@ -113,20 +116,12 @@ static int measure_model(bench *b)
 
 static int run(bench *b)
 {
-    int code = measure_machine(b);
-    if (code != EXIT_DONE) {
-        return code;
-    }
-    system_reset_peak(); /* what measuring the machine took is not the model's */
-    code = measure_model(b);
-    if (code == EXIT_DONE) {
-        code = measure_machine(b);
-    }
+    int code = measure_model(b);
     if (code != EXIT_DONE) {
         return code;
     }
     bench_rows_sort(&b->rows);
-    bench_limits_apply(&b->rows, &b->sizes, &b->machine);
+    apply_limits(b);
     if (b->options->json) {
         bench_print_json(b);
     } else {
@@ -154,9 +149,6 @@ int cmd_bench(const cli_options *options)
     if (code == EXIT_DONE) {
         code = model_choose(options->model, &path);
         b->path = path;
-    }
-    if (code == EXIT_DONE && !model_shape_load(&b->sizes.shape, path)) {
-        code = EXIT_FAILED;
     }
     if (code == EXIT_DONE) {
         code = run(b);

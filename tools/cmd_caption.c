@@ -67,6 +67,9 @@ int cmd_caption(const cli_options *options)
     for (size_t i = 0; code == EXIT_DONE && i < options->operand_count; i++) {
         medium m;
         code = medium_picture(&r, options->operands[i], &m);
+        if (i + 1 == options->operand_count) {
+            run_last_medium(&r);
+        }
         if (code == EXIT_DONE) {
             code = describe(&r, &m, prompt, options->operand_count > 1);
             medium_free(&m);

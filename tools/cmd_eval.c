@@ -1,7 +1,9 @@
-/* cmd_eval.c - ocelli eval: how often a model answers as expected, and as the reference did. */
+/* cmd_eval.c - ocelli eval: how often a model answers as expected, and as the reference did; with
+ * --reference, how far its distributions lie from that model's. */
 #include "tools/commands.h"
+#include "tools/eval_ask.h"
 #include "tools/eval_items.h"
-#include "tools/frames_folder.h"
+#include "tools/eval_reference.h"
 #include "tools/medium.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -62,87 +64,6 @@ static bool is_same(const char *a, const char *b)
 
 /* ---- one item ------------------------------------------------------------------------------ */
 
-static int load_frames(run *r, const char *folder, const cJSON *frames, double fps, medium *out)
-{
-    size_t count = (size_t)cJSON_GetArraySize(frames);
-    char **paths = calloc(count, sizeof *paths);
-    const cJSON *frame = NULL;
-    size_t at = 0;
-    bool good = paths != NULL;
-    cJSON_ArrayForEach(frame, frames)
-    {
-        if (good) {
-            paths[at] = folder_path(folder, frame->valuestring);
-            good = paths[at] != NULL;
-            at += good;
-        }
-    }
-    int code = EXIT_FAILED;
-    if (good) {
-        code = medium_frames(r, folder, (const char *const *)paths, count, fps, out);
-    } else {
-        report_error("no memory");
-    }
-    for (size_t i = 0; i < at; i++) {
-        free(paths[i]);
-    }
-    free(paths);
-    return code;
-}
-
-static int load_medium(run *r, const char *folder, const cJSON *source, medium *out)
-{
-    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "type"));
-    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(source, "path"));
-    const cJSON *frames = cJSON_GetObjectItemCaseSensitive(source, "frames");
-    const cJSON *rate = cJSON_GetObjectItemCaseSensitive(source, "fps");
-    double fps = rate != NULL ? rate->valuedouble : r->options->fps;
-    bool is_video = strcmp(type, "video") == 0;
-    if (is_video && frames != NULL) {
-        return load_frames(r, folder, frames, fps, out);
-    }
-    char *path = folder_path(folder, name);
-    if (path == NULL) {
-        report_error("no memory");
-        return EXIT_FAILED;
-    }
-    int code =
-        is_video ? medium_clip(r, path, fps, rate == NULL, out) : medium_picture(r, path, out);
-    free(path);
-    return code;
-}
-
-static int ask_item(run *r, const char *folder, const eval_item *item, answer *a)
-{
-    size_t count = (size_t)cJSON_GetArraySize(item->media);
-    size_t loaded = 0;
-    const cJSON *source = NULL;
-    int code = EXIT_DONE;
-    medium *media = calloc(count + 1, sizeof *media);
-    if (media == NULL) {
-        report_error("no memory");
-        code = EXIT_FAILED;
-    }
-    cJSON_ArrayForEach(source, item->media)
-    {
-        if (code == EXIT_DONE) {
-            code = load_medium(r, folder, source, &media[loaded]);
-            loaded += code == EXIT_DONE;
-        }
-    }
-    if (code == EXIT_DONE) {
-        run_restart(r);
-        code = run_add(r, media, count, item->question);
-    }
-    if (code == EXIT_DONE) {
-        code = run_answer(r, NULL, true, media, count, a);
-    }
-    if (media != NULL) {
-        media_free(media, loaded);
-    }
-    return code;
-}
-
 static void mark(const run *r, const eval_item *item, score *s)
 {
     const char *given = ocelli_session_answer(r->session);
@@ -162,6 +83,27 @@ static void mark(const run *r, const eval_item *item, score *s)
     }
 }
 
+/* Media, answer and mark; and, with a reference, how far the distributions lie apart. */
+static int ask_item(run *r, const char *folder, const eval_item *item, eval_reference *reference,
+                    score *s, answer *a)
+{
+    medium *media;
+    size_t count;
+    int code = eval_media(r, folder, item, &media, &count);
+    if (code != EXIT_DONE) {
+        return code;
+    }
+    code = eval_ask(r, item, media, count, a);
+    if (code == EXIT_DONE) {
+        mark(r, item, s);
+    }
+    if (code == EXIT_DONE && reference != NULL) {
+        code = eval_reference_compare(reference, folder, item, r, media, count);
+    }
+    media_free(media, count);
+    return code;
+}
+
 /* ---- the result ---------------------------------------------------------------------------- */
 
 static double percent(uint64_t part, uint64_t whole)
@@ -173,6 +115,39 @@ static void print_row(const char *name, uint64_t right, uint64_t count)
 {
     output_format("%-20s %6" PRIu64 " of %6" PRIu64 "  %5.1f %%\n", name, right, count,
                   percent(right, count));
+}
+
+/* All matrices of the decoder, the head included. */
+static double bits_per_weight(const ocelli_model_info *info)
+{
+    uint64_t attention = info->hidden_size * info->head_dim * 2 * (info->heads + info->kv_heads);
+    uint64_t dense = 3 * info->hidden_size * info->intermediate_size;
+    uint64_t experts = info->experts * (3 * info->expert_intermediate_size + 1) * info->hidden_size;
+    uint64_t weights = info->vocab_size * info->hidden_size + info->layers * attention +
+                       (info->layers - info->sparse_layers) * dense + info->sparse_layers * experts;
+    return 8.0 * (double)(info->decoder_bytes + info->head_bytes) / (double)weights;
+}
+
+static void describe(const run *r, ocelli_model_info *info)
+{
+    *info = (ocelli_model_info){.struct_size = sizeof *info};
+    ocelli_model_describe(r->model, info);
+}
+
+static void print_distance(const run *r, eval_reference *reference)
+{
+    ocelli_model_info info;
+    char decoder[32], head[32];
+    divergences *found = &reference->found;
+    describe(r, &info);
+    format_bytes(decoder, sizeof decoder, info.decoder_bytes + info.head_bytes);
+    format_bytes(head, sizeof head, info.head_bytes);
+    output_format("against %s in float32\n", reference->run.model_path);
+    print_row("same likeliest", found->agreeing, found->count);
+    output_format("%-20s mean %.6f, 99th percentile %.6f nats\n", "KL divergence",
+                  divergences_mean(found), divergences_quantile(found, 0.99));
+    output_format("%-20s %s, of it the head %s; %.2f bits a weight\n", "decoder", decoder, head,
+                  bits_per_weight(&info));
 }
 
 static void print_text(const score *s)
@@ -202,7 +177,23 @@ static void add_tallies(cJSON *object, const char *key, const tallies *t)
     }
 }
 
-static void print_json(const run *r, const score *s)
+static void add_distance(cJSON *object, const run *r, eval_reference *reference)
+{
+    ocelli_model_info info;
+    divergences *found = &reference->found;
+    cJSON *group = cJSON_AddObjectToObject(object, "against");
+    describe(r, &info);
+    json_text(group, "model", reference->run.model_path);
+    json_count(group, "positions", found->count);
+    json_count(group, "same_likeliest", found->agreeing);
+    cJSON_AddNumberToObject(group, "kl_mean", divergences_mean(found));
+    cJSON_AddNumberToObject(group, "kl_p99", divergences_quantile(found, 0.99));
+    json_count(group, "decoder_bytes", info.decoder_bytes);
+    json_count(group, "head_bytes", info.head_bytes);
+    cJSON_AddNumberToObject(group, "bits_per_weight", bits_per_weight(&info));
+}
+
+static void print_json(const run *r, const score *s, eval_reference *reference)
 {
     cJSON *object = cJSON_CreateObject();
     json_text(object, "model", r->model_path);
@@ -214,6 +205,9 @@ static void print_json(const run *r, const score *s)
     add_tallies(object, "tasks", &s->tasks);
     add_tallies(object, "kinds", &s->kinds);
     json_seconds(object, "seconds", s->seconds);
+    if (reference != NULL) {
+        add_distance(object, r, reference);
+    }
     output_json(object);
 }
 
@@ -228,19 +222,18 @@ static void add_up(answer *total, const answer *a)
     total->result.decode_seconds += a->result.decode_seconds;
 }
 
-static int ask_all(run *r, const char *folder, const eval_items *items, size_t count, score *s,
-                   answer *total)
+static int ask_all(run *r, const char *folder, const eval_items *items, size_t count,
+                   eval_reference *reference, score *s, answer *total)
 {
     answer a;
     for (size_t i = 0; i < count; i++) {
-        int code = ask_item(r, folder, &items->items[i], &a);
+        int code = ask_item(r, folder, &items->items[i], reference, s, &a);
         if (code != EXIT_DONE) {
             if (code == EXIT_FAILED) {
                 report_error("stopped at item '%s'", items->items[i].id);
             }
             return code;
         }
-        mark(r, &items->items[i], s);
         add_up(total, &a);
         if (progress_overall("questions", i + 1, count) != 0) {
             return EXIT_INTERRUPTED;
@@ -249,16 +242,20 @@ static int ask_all(run *r, const char *folder, const eval_items *items, size_t c
     return EXIT_DONE;
 }
 
-static int evaluate(run *r, const char *folder, const eval_items *items, score *s)
+static int evaluate(run *r, const char *folder, const eval_items *items, eval_reference *reference,
+                    score *s)
 {
     uint64_t limit = r->options->limit;
     size_t count = limit > 0 && limit < items->count ? (size_t)limit : items->count;
     answer total;
     memset(&total, 0, sizeof total);
     int code = run_open(r);
+    if (code == EXIT_DONE && reference != NULL) {
+        code = eval_reference_open(reference, r->options, r->options->reference);
+    }
     if (code == EXIT_DONE) {
         double began = clock_seconds();
-        code = ask_all(r, folder, items, count, s, &total);
+        code = ask_all(r, folder, items, count, reference, s, &total);
         s->seconds = clock_seconds() - began;
         progress_overall_end();
     }
@@ -273,7 +270,10 @@ int cmd_eval(const cli_options *options)
     run r;
     eval_items items;
     score s;
+    eval_reference held;
+    eval_reference *reference = options->reference != NULL ? &held : NULL;
     memset(&s, 0, sizeof s);
+    memset(&held, 0, sizeof held);
     int code = eval_items_read(options->operands[0], &items);
     if (code != EXIT_DONE) {
         return code;
@@ -286,13 +286,17 @@ int cmd_eval(const cli_options *options)
         code = EXIT_FAILED;
     }
     if (code == EXIT_DONE) {
-        code = evaluate(&r, options->operands[0], &items, &s);
+        code = evaluate(&r, options->operands[0], &items, reference, &s);
     }
     if (code == EXIT_DONE && options->json) {
-        print_json(&r, &s);
+        print_json(&r, &s, reference);
     } else if (code == EXIT_DONE) {
         print_text(&s);
+        if (reference != NULL) {
+            print_distance(&r, reference);
+        }
     }
+    eval_reference_close(&held);
     run_close(&r);
     free(s.tasks.list);
     free(s.kinds.list);

@@ -67,25 +67,31 @@ static void print_text(const char *path, const ocelli_model_info *info, const ne
 {
     output_format("model          %s\n", path);
     output_format("family         %s, a %s\n", info->family, info->form);
-    output_format("types          tensors %s, embedding table %s, decoder %s\n",
-                  info->checkpoint_dtype, info->embed_dtype, ocelli_quant_name(info->quant));
+    output_format("types          tensors %s, embedding table %s, decoder %s, vision %s\n",
+                  info->checkpoint_dtype, info->embed_dtype, ocelli_quant_name(info->quant),
+                  ocelli_vision_name(info->vision));
     output_format("decoder        %" PRIu64 " layers, hidden %" PRIu64 ", intermediate %" PRIu64
                   ", %" PRIu64 " heads, %" PRIu64 " kv heads of %" PRIu64 "\n",
                   info->layers, info->hidden_size, info->intermediate_size, info->heads,
                   info->kv_heads, info->head_dim);
     if (info->experts > 0) {
-        output_format("experts        %" PRIu64 ", %" PRIu64 " for each token\n", info->experts,
-                      info->experts_per_token);
+        output_format("experts        %" PRIu64 " of intermediate %" PRIu64 ", %" PRIu64
+                      " for each token, in %" PRIu64 " layers\n",
+                      info->experts, info->expert_intermediate_size, info->experts_per_token,
+                      info->sparse_layers);
     }
     output_format("vocabulary     %" PRIu64 ", head %s\n", info->vocab_size,
                   info->tied ? "tied to the embedding table" : "of its own");
     output_format("context        %" PRIu64 "\n", info->context_tokens);
-    output_format("vision         %" PRIu64 " layers, hidden %" PRIu64 ", %" PRIu64
-                  " heads, patch %" PRIu64 ", merge %" PRIu64 "\n",
-                  info->vision_layers, info->vision_hidden_size, info->vision_heads,
-                  info->patch_size, info->merge_size);
-    output_format("pictures       %" PRIu64 " to %" PRIu64 " pixels\n", info->image_min_pixels,
-                  info->image_max_pixels);
+    output_format("vision         %" PRIu64 " layers, hidden %" PRIu64 ", intermediate %" PRIu64
+                  ", %" PRIu64 " heads, patch %" PRIu64 ", merge %" PRIu64 ", %" PRIu64
+                  " deepstack taps\n",
+                  info->vision_layers, info->vision_hidden_size, info->vision_intermediate_size,
+                  info->vision_heads, info->patch_size, info->merge_size, info->vision_taps);
+    output_format("pictures       %" PRIu64 " to %" PRIu64 " pixels; clips %" PRIu64 " to %" PRIu64
+                  ", all frames together\n",
+                  info->image_min_pixels, info->image_max_pixels, info->video_min_pixels,
+                  info->video_max_pixels);
     output_format("kernels        %s, %d threads\n", info->cpu_tier, info->threads);
     if (info->fingerprint != NULL && info->fingerprint[0] != '\0') {
         output_format("fingerprint    %s\n", info->fingerprint);
@@ -116,6 +122,7 @@ static void print_json(const char *path, const ocelli_model_info *info, const ne
     json_text(object, "checkpoint_dtype", info->checkpoint_dtype);
     json_text(object, "embed_dtype", info->embed_dtype);
     json_text(object, "quant", ocelli_quant_name(info->quant));
+    json_text(object, "vision_type", ocelli_vision_name(info->vision));
     cJSON_AddBoolToObject(object, "tied", info->tied);
     json_text(object, "cpu_tier", info->cpu_tier);
     json_count(object, "threads", (uint64_t)info->threads);
@@ -129,16 +136,22 @@ static void print_json(const char *path, const ocelli_model_info *info, const ne
     json_count(decoder, "head_dim", info->head_dim);
     json_count(decoder, "experts", info->experts);
     json_count(decoder, "experts_per_token", info->experts_per_token);
+    json_count(decoder, "expert_intermediate_size", info->expert_intermediate_size);
+    json_count(decoder, "sparse_layers", info->sparse_layers);
     json_count(decoder, "vocab_size", info->vocab_size);
     json_count(decoder, "context_tokens", info->context_tokens);
     cJSON *vision = cJSON_AddObjectToObject(object, "vision");
     json_count(vision, "layers", info->vision_layers);
     json_count(vision, "hidden_size", info->vision_hidden_size);
+    json_count(vision, "intermediate_size", info->vision_intermediate_size);
     json_count(vision, "heads", info->vision_heads);
+    json_count(vision, "taps", info->vision_taps);
     json_count(vision, "patch_size", info->patch_size);
     json_count(vision, "merge_size", info->merge_size);
     json_count(vision, "min_pixels", info->image_min_pixels);
     json_count(vision, "max_pixels", info->image_max_pixels);
+    json_count(vision, "video_min_pixels", info->video_min_pixels);
+    json_count(vision, "video_max_pixels", info->video_max_pixels);
     cJSON *bytes = cJSON_AddObjectToObject(object, "bytes");
     json_count(bytes, "embedding", info->embed_bytes);
     json_count(bytes, "decoder", info->decoder_bytes);
@@ -161,23 +174,18 @@ static void print_json(const char *path, const ocelli_model_info *info, const ne
 
 static int describe(const char *path, const cli_options *options)
 {
-    ocelli_model_options model_options = OCELLI_MODEL_OPTIONS_INIT;
+    ocelli_model_options open_options;
     ocelli_model_info info;
     ocelli_model *model = NULL;
     ocelli_error err = {OCELLI_OK, ""};
     need n;
     memset(&n, 0, sizeof n);
     memset(&info, 0, sizeof info);
-    if (options->quant != NULL &&
-        ocelli_quant_from_name(options->quant, &model_options.quant) != 0) {
-        report_error("this build does not know --quant %s", options->quant);
+    if (!model_options(options, &open_options)) {
         return EXIT_FAILED;
     }
-    model_options.threads = (int)options->threads;
-    model_options.cpu = options->cpu;
-    model_options.log = report_log;
-    model_options.progress = progress_show;
-    ocelli_status status = ocelli_model_open(&model, path, &model_options, &err);
+    open_options.plan_only = 1; /* what it needs is known without reading its weights */
+    ocelli_status status = ocelli_model_open(&model, path, &open_options, &err);
     progress_end();
     if (status != OCELLI_OK) {
         return report_failure(&err);

@@ -1,6 +1,7 @@
 /* cmd_pack.c - ocelli pack and ocelli verify: making a package and checking one. */
 #include "tools/commands.h"
 #include "tools/interrupt.h"
+#include "tools/model_choice.h"
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/report.h"
@@ -15,9 +16,7 @@ int cmd_pack(const cli_options *options)
 {
     ocelli_pack_options pack = OCELLI_PACK_OPTIONS_INIT;
     ocelli_error err = {OCELLI_OK, ""};
-    const char *quant = options->quant != NULL ? options->quant : "q8";
-    if (ocelli_quant_from_name(quant, &pack.quant) != 0) {
-        report_error("this build does not know --quant %s", quant);
+    if (!model_forms(options, &pack.quant, &pack.vision)) {
         return EXIT_FAILED;
     }
     pack.threads = (int)options->threads;
@@ -32,8 +31,9 @@ int cmd_pack(const cli_options *options)
     if (status != OCELLI_OK) {
         return report_failure(&err);
     }
-    report_note("packed '%s' as %s into '%s' in %.1f s", options->operands[0], quant,
-                options->operands[1], clock_seconds() - began);
+    report_note("packed '%s' as %s into '%s' in %.1f s", options->operands[0],
+                options->quant != NULL ? options->quant : "q8", options->operands[1],
+                clock_seconds() - began);
     return EXIT_DONE;
 }
 

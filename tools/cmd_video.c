@@ -67,6 +67,7 @@ int cmd_video(const cli_options *options)
             if (clip.fps_assumed && !options->dry_run) {
                 report_note("taking the frames as %g a second (--fps says otherwise)", clip.fps);
             }
+            run_last_medium(&r);
             code = answer_clip(&r, &clip, question);
             medium_free(&clip);
         }

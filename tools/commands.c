@@ -75,14 +75,21 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "threads, and the share of it that is reached.\n\n"
      "The limit is the time for what cannot be avoided: matrices, attention, weights and cache "
      "read once, at the peak of an instruction that does nothing else and the bandwidth of a "
-     "loop that only reads; the longer of computing and reading. Matrices held in eight bits "
-     "or fewer count at the int8 peak, others at the best of bf16 and f32 that their type "
-     "allows. A model so small that it stays in the caches can pass the limit.\n\n"
-     "Groups for --only: load, encode, prefill, decode, together, caption, memory. Peak RSS is "
-     "of the whole run: '--only caption,memory' tells that of captions alone. Answers do not "
-     "end early: stop tokens are ignored.",
+     "loop that only reads; the longer of computing and reading. Matrices held as q8 or q4 "
+     "count at the int8 peak, others and attention at the best of bf16 and f32, all of an f32 "
+     "model at that of f32. What a machine gives changes while others use it: it is measured "
+     "before and after each group, and a figure is held against the measurement nearest to it "
+     "in time, which --json tells; the best is printed above. A model so small that it stays "
+     "in the caches can pass the limit.\n\n"
+     "Groups for --only: load, encode, prefill, decode, together, caption, sizes, memory. Memory "
+     "is that of one caption of a 640x480 picture, as the command makes it. sizes, which only "
+     "this flag chooses, is cost over size: pictures of 256 to 4096 pixels a side, prompts of "
+     "512 to 32768 tokens and answers after them, once each without --runs, with the memory that "
+     "each took at most and what was told beforehand, as --dry-run does. Answers do not end early: "
+     "stop tokens are ignored.",
      "ocelli bench -m qwen3-vl-2b-q4\n"
      "ocelli bench -m qwen3-vl-2b-q8 --only decode,together --runs 5\n"
+     "ocelli bench -m qwen3-vl-2b-q8 --only sizes\n"
      "ocelli bench -m qwen3-vl-2b-q8 --json --plot bench.svg >bench.json",
      cmd_bench},
     {COMMAND_SYNTH, "synth", "[SHAPE] OUT", 1, 2, OPERAND_WORD,

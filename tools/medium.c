@@ -32,6 +32,7 @@ static ocelli_visual_options visual_options(const run *r)
     options.min_pixels = r->options->min_pixels;
     options.max_pixels = r->options->max_pixels;
     options.plan_only = r->options->dry_run;
+    options.progress = progress_show;
     return options;
 }
 
@@ -71,8 +72,12 @@ int medium_picture(run *r, const char *path, medium *out)
         out->name = text_copy(path);
         code = out->name == NULL ? no_memory() : EXIT_DONE;
     }
-    if (code == EXIT_DONE &&
-        ocelli_encode_image(&out->visual, r->model, image, &options, &err) != OCELLI_OK) {
+    ocelli_status status = OCELLI_OK;
+    if (code == EXIT_DONE) {
+        status = ocelli_encode_image(&out->visual, r->model, image, &options, &err);
+        progress_end();
+    }
+    if (status != OCELLI_OK && !interrupt_pending()) {
         if (strstr(err.message, path) != NULL || strcmp(path, "-") == 0) {
             code = report_failure(&err);
         } else { /* the library does not know where the pixels came from */
@@ -174,11 +179,15 @@ static int clip_end(clip *c, medium *m, run *r, int code)
         report_error("'%s': none of its frames could be read", m->name);
         code = EXIT_FAILED;
     }
-    if (code == EXIT_DONE &&
-        ocelli_encode_video(&m->visual, r->model, (const ocelli_image *const *)c->images,
-                            m->frame_seconds, m->frame_count, &options, &err) != OCELLI_OK) {
-        report_error("%s: %s", m->name, err.message);
-        code = EXIT_FAILED;
+    if (code == EXIT_DONE) {
+        ocelli_status status =
+            ocelli_encode_video(&m->visual, r->model, (const ocelli_image *const *)c->images,
+                                m->frame_seconds, m->frame_count, &options, &err);
+        progress_end();
+        if (status != OCELLI_OK && !interrupt_pending()) {
+            report_error("%s: %s", m->name, err.message);
+            code = EXIT_FAILED;
+        }
     }
     if (code == EXIT_DONE && interrupt_pending()) {
         code = EXIT_INTERRUPTED;

@@ -7,7 +7,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/model_choice.h"
-#include "tools/cli_options.h"
+#include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 
@@ -81,4 +81,29 @@ int model_choose(const char *named, char **path)
     report_note("no model named, so this is the sample model, which knows only simple pictures "
                 "(-m MODEL or OCELLI_MODEL names another)");
     return EXIT_DONE;
+}
+
+bool model_forms(const cli_options *options, ocelli_quant *quant, ocelli_vision *vision)
+{
+    *quant = OCELLI_QUANT_DEFAULT;
+    *vision = OCELLI_VISION_DEFAULT;
+    if (options->quant != NULL && ocelli_quant_from_name(options->quant, quant) != 0) {
+        report_error("this build does not know --quant %s", options->quant);
+        return false;
+    }
+    if (options->vision != NULL && ocelli_vision_from_name(options->vision, vision) != 0) {
+        report_error("this build does not know --vision %s", options->vision);
+        return false;
+    }
+    return true;
+}
+
+bool model_options(const cli_options *options, ocelli_model_options *out)
+{
+    *out = (ocelli_model_options)OCELLI_MODEL_OPTIONS_INIT;
+    out->threads = (int)options->threads;
+    out->cpu = options->cpu;
+    out->log = report_log;
+    out->progress = progress_show;
+    return model_forms(options, &out->quant, &out->vision);
 }

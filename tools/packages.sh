@@ -6,7 +6,7 @@ BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkgconf libstb-dev libcjson-dev 
 # The tests: Criterion, a C++ compiler for the installation's users, man page and JSON checks.
 TEST_PACKAGES="g++ libcriterion-dev gzip binutils mandoc python3-minimal"
 # What .ci/run runs besides.
-CI_PACKAGES="clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind"
+CI_PACKAGES="clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 
 say() { # one line per argument
     printf '%s\n' "$@"

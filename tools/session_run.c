@@ -38,17 +38,12 @@ int run_init(run *r, const cli_options *options)
 
 static int open_model(run *r)
 {
-    ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
+    ocelli_model_options options;
     ocelli_error err = {OCELLI_OK, ""};
-    if (r->options->quant != NULL &&
-        ocelli_quant_from_name(r->options->quant, &options.quant) != 0) {
-        report_error("this build does not know --quant %s", r->options->quant);
+    if (!model_options(r->options, &options)) {
         return EXIT_FAILED;
     }
-    options.threads = (int)r->options->threads;
-    options.cpu = r->options->cpu;
-    options.log = report_log;
-    options.progress = progress_show;
+    options.plan_only = r->options->dry_run;
     double began = clock_seconds();
     ocelli_status status = ocelli_model_open(&r->model, r->model_path, &options, &err);
     progress_end();
@@ -153,6 +148,13 @@ int run_add(run *r, const medium *media, size_t count, const char *text)
     return status == OCELLI_OK ? EXIT_DONE : report_failure(&err);
 }
 
+void run_last_medium(run *r)
+{
+    if (r->model != NULL) {
+        ocelli_model_release_vision(r->model);
+    }
+}
+
 int run_plan(run *r, ocelli_session_plan *plan)
 {
     ocelli_error err = {OCELLI_OK, ""};
@@ -223,6 +225,8 @@ int run_answer(run *r, const char *prefix, bool silent, const medium *media, siz
     options.seed = r->options->seed;
     options.stop_repetition = !r->options->no_repetition_stop;
     options.progress = progress_show;
+    options.choose = r->choose;
+    options.choose_user = r->choose_user;
 
     memset(out, 0, sizeof *out);
     out->result.struct_size = sizeof out->result;

@@ -33,6 +33,8 @@ typedef struct run {
     bool begun;              /* a message has been added */
     bool broken;             /* run_open failed, and would again */
     double load_seconds;
+    ocelli_choose_fn choose; /* of every answer; NULL: none */
+    void *choose_user;
 } run;
 
 typedef struct answer {
@@ -52,6 +54,9 @@ void run_restart(run *r);
 /* Adds the system message if the conversation is new, then a user message: the media in order,
  * then the text. */
 int run_add(run *r, const medium *media, size_t count, const char *text);
+
+/* No picture or clip will follow: what the tower's weights take is given back. */
+void run_last_medium(run *r);
 
 /* What the next run_answer would do. */
 int run_plan(run *r, ocelli_session_plan *plan);

@@ -1,7 +1,8 @@
 /* vit.c - the tower's forward pass, straight: see vit.h for what goes in and comes out.
  *
- * Rows are worked on in chunks of CHUNK_ROWS wherever a step is row-wise, so that only x, qkv and the
- * attention's output are as long as the picture; the bits do not depend on the chunk. */
+ * Rows are worked on in chunks wherever a step is row-wise, so that only x, qkv and the attention's
+ * output are as long as the picture; the bits do not depend on the chunk. What lies between two
+ * products is bfloat16 where the second one takes it so. */
 #include "vision/vit.h"
 
 #include "runtime/base/memory.h"
@@ -14,9 +15,10 @@
 #include <math.h>
 #include <stdio.h>
 
-/* 1024 rows of the widest intermediate of the 32B tower are 18 MB: the second-level cache is missed
- * either way, and a product with so many rows is bound by arithmetic. */
-enum { CHUNK_ROWS = 1024 };
+/* At most so many rows in a chunk. 1024 rows of the widest intermediate of the 32B tower are 9 MB in
+ * bfloat16: the second-level cache is missed either way, and a product with so many rows is bound by
+ * arithmetic. Chunks are even, a multiple of ROW_STEP rows but the last. */
+enum { CHUNK_ROWS = 1024, ROW_STEP = 32 };
 
 /* The reference fixes it in code, not in the config. */
 static const float LAYER_NORM_EPS = 1e-6f;
@@ -29,9 +31,13 @@ typedef struct pass {
     oc_arena *arena;
     size_t grid_h, grid_w, count; /* patches */
     float *x;                     /* [count, hidden] */
-    float *qkv;                   /* [count, 3 * hidden] */
-    float *attended;              /* [count, hidden] */
     float *cosine, *sine;         /* [count, head_dim / 2] */
+    /* One of each is used: bfloat16 or float32. */
+    uint16_t *qkv_halves;      /* [count, 3 * hidden] */
+    float *qkv;                /* [count, 3 * hidden] */
+    uint16_t *attended_halves; /* [count, oc_halves_stride(hidden)] */
+    float *attended;           /* [count, hidden] */
+    bool attends_in_halves, keeps_attended_halves;
 } pass;
 
 static size_t smaller(size_t a, size_t b)
@@ -39,16 +45,30 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* out [rows, weight->rows] = x Wt + bias. */
-static void multiply(const pass *p, const oc_matrix *weight, const float *bias, const float *x,
-                     size_t rows, size_t stride, float *out)
+/* Rows of a chunk when there are so many in all. */
+static size_t chunk_rows(size_t count)
 {
-    size_t mark = oc_arena_mark(p->arena);
-    oc_activations activations;
-    oc_activations_prepare(&activations, p->compute, p->arena, weight->format, x, rows,
-                           weight->cols, stride);
-    oc_linear(p->compute, p->arena, weight, bias, &activations, out, weight->rows);
-    oc_arena_release(p->arena, mark);
+    size_t chunks = count / CHUNK_ROWS + (count % CHUNK_ROWS != 0);
+    size_t rows = count / (chunks > 0 ? chunks : 1) + ROW_STEP;
+    return smaller(rows - rows % ROW_STEP, CHUNK_ROWS);
+}
+
+/* base + offset; nothing on a dry run. */
+static float *at(float *base, size_t offset)
+{
+    return base != NULL ? base + offset : NULL;
+}
+
+static uint16_t *at_half(uint16_t *base, size_t offset)
+{
+    return base != NULL ? base + offset : NULL;
+}
+
+/* Whether rows of cols values are handed to a product with weight in bfloat16. (An odd column would
+ * need a zero behind it.) */
+static bool takes_halves(const pass *p, const oc_matrix *weight)
+{
+    return oc_linear_takes_halves(p->compute, weight->format) && weight->cols % 2 == 0;
 }
 
 static bool is_dry(const pass *p)
@@ -79,11 +99,18 @@ static void embed_patches(pass *p, const oc_vit_input *input)
         }
         patches = cut;
     }
-    for (size_t first = 0; first < p->count; first += CHUNK_ROWS) {
-        size_t rows = smaller(CHUNK_ROWS, p->count - first);
-        multiply(p, &p->vit->patch_embed, p->vit->patch_bias,
-                 is_dry(p) ? NULL : patches + first * patch_values, rows, patch_values,
-                 is_dry(p) ? NULL : p->x + first * p->config->hidden);
+    size_t chunk = chunk_rows(p->count);
+    for (size_t first = 0; first < p->count; first += chunk) {
+        size_t inner = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
+        oc_activations activations;
+        oc_activations_prepare(&activations, p->compute, p->arena, p->vit->patch_embed.format,
+                               is_dry(p) ? NULL : patches + first * patch_values, rows,
+                               patch_values, patch_values);
+        oc_linear_into(p->compute, p->arena, &p->vit->patch_embed, &activations,
+                       &(oc_linear_output){.bias = p->vit->patch_bias,
+                                           .y = at(p->x, first * p->config->hidden),
+                                           .y_stride = p->config->hidden});
+        oc_arena_release(p->arena, inner);
     }
     oc_arena_release(p->arena, mark);
 }
@@ -105,104 +132,193 @@ static void fill_rope_tables(pass *p)
     }
 }
 
+/* qkv = norm1(x) Wt + b */
+static void project_in(const pass *p, const oc_vit_block *block)
+{
+    size_t hidden = p->config->hidden, chunk = chunk_rows(p->count);
+    oc_norm norm = {block->norm1_weight, block->norm1_bias, LAYER_NORM_EPS};
+    for (size_t first = 0; first < p->count; first += chunk) {
+        size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
+        oc_activations normed;
+        oc_activations_prepare_normed(&normed, p->compute, p->arena, block->qkv.format, &norm,
+                                      at(p->x, first * hidden), rows, hidden);
+        oc_linear_into(p->compute, p->arena, &block->qkv, &normed,
+                       &(oc_linear_output){.bias = block->qkv_bias,
+                                           .y = at(p->qkv, first * 3 * hidden),
+                                           .y_stride = 3 * hidden,
+                                           .in_halves = p->attends_in_halves,
+                                           .halves = at_half(p->qkv_halves, first * 3 * hidden),
+                                           .halves_stride = 3 * hidden});
+        oc_arena_release(p->arena, mark);
+    }
+}
+
+/* x += attended Wt + b */
+static void project_out(const pass *p, const oc_vit_block *block)
+{
+    size_t hidden = p->config->hidden, chunk = chunk_rows(p->count);
+    for (size_t first = 0; first < p->count; first += chunk) {
+        size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
+        oc_activations activations;
+        if (p->keeps_attended_halves) {
+            oc_activations_from_halves(
+                &activations, at_half(p->attended_halves, first * oc_halves_stride(hidden)), rows,
+                hidden);
+        } else {
+            oc_activations_prepare(&activations, p->compute, p->arena, block->projection.format,
+                                   at(p->attended, first * hidden), rows, hidden, hidden);
+        }
+        oc_linear_into(p->compute, p->arena, &block->projection, &activations,
+                       &(oc_linear_output){.bias = block->projection_bias,
+                                           .add = true,
+                                           .y = at(p->x, first * hidden),
+                                           .y_stride = hidden});
+        oc_arena_release(p->arena, mark);
+    }
+}
+
 /* x += proj(attention(norm1(x))) */
-static void attend(pass *p, const oc_vit_block *block)
+static void attend(const pass *p, const oc_vit_block *block)
 {
     size_t hidden = p->config->hidden;
-    size_t mark = oc_arena_mark(p->arena);
-    float *y = oc_arena_take(p->arena, smaller(CHUNK_ROWS, p->count) * hidden, sizeof *y);
-    for (size_t first = 0; first < p->count; first += CHUNK_ROWS) {
-        size_t rows = smaller(CHUNK_ROWS, p->count - first);
-        float *qkv = is_dry(p) ? NULL : p->qkv + first * 3 * hidden;
-        if (!is_dry(p)) {
-            oc_layer_norm(p->compute, y, p->x + first * hidden, block->norm1_weight,
-                          block->norm1_bias, rows, hidden, LAYER_NORM_EPS);
-        }
-        multiply(p, &block->qkv, block->qkv_bias, y, rows, hidden, qkv);
+    float scale = 1.0f / sqrtf((float)p->config->head_dim);
+    project_in(p, block);
+    if (p->attends_in_halves) {
+        size_t stride = p->keeps_attended_halves ? oc_halves_stride(hidden) : hidden;
+        oc_attention_full_bf16(p->compute, p->arena,
+                               &(oc_attention_bf16_job){.query = p->qkv_halves,
+                                                        .key = at_half(p->qkv_halves, hidden),
+                                                        .value = at_half(p->qkv_halves, 2 * hidden),
+                                                        .out = p->attended_halves,
+                                                        .wide_out = p->attended,
+                                                        .stride = 3 * hidden,
+                                                        .out_stride = stride,
+                                                        .rows = p->count,
+                                                        .heads = p->config->heads,
+                                                        .head_dim = p->config->head_dim,
+                                                        .scale = scale,
+                                                        .cosine = p->cosine,
+                                                        .sine = p->sine});
+    } else {
+        oc_attention_full(p->compute, p->arena,
+                          &(oc_attention_full_job){.query = p->qkv,
+                                                   .key = at(p->qkv, hidden),
+                                                   .value = at(p->qkv, 2 * hidden),
+                                                   .out = p->attended,
+                                                   .stride = 3 * hidden,
+                                                   .out_stride = hidden,
+                                                   .rows = p->count,
+                                                   .heads = p->config->heads,
+                                                   .head_dim = p->config->head_dim,
+                                                   .scale = scale,
+                                                   .cosine = p->cosine,
+                                                   .sine = p->sine});
     }
-    if (!is_dry(p)) {
-        size_t half = p->config->head_dim / 2;
-        oc_rope(p->compute, p->qkv, p->count, 3 * hidden, p->config->heads, half, p->cosine,
-                p->sine);
-        oc_rope(p->compute, p->qkv + hidden, p->count, 3 * hidden, p->config->heads, half,
-                p->cosine, p->sine);
+    project_out(p, block);
+}
+
+/* y (+)= fc2(f(fc1(x))), rows of them at once. */
+static void pass_through(const pass *p, const oc_matrix *fc1, const float *fc1_bias,
+                         oc_pointwise pointwise, const oc_matrix *fc2, const oc_activations *x,
+                         const oc_linear_output *y)
+{
+    size_t mark = oc_arena_mark(p->arena), wide = fc1->rows;
+    oc_linear_output between = {.bias = fc1_bias, .pointwise = pointwise};
+    oc_activations activations;
+    if (takes_halves(p, fc2)) {
+        between.in_halves = true;
+        between.halves_stride = oc_halves_stride(wide);
+        between.halves =
+            oc_arena_take(p->arena, x->rows, between.halves_stride * sizeof *between.halves);
+        oc_linear_into(p->compute, p->arena, fc1, x, &between);
+        oc_activations_from_halves(&activations, between.halves, x->rows, wide);
+    } else {
+        between.y_stride = wide;
+        between.y = oc_arena_take(p->arena, x->rows, wide * sizeof *between.y);
+        oc_linear_into(p->compute, p->arena, fc1, x, &between);
+        oc_activations_prepare(&activations, p->compute, p->arena, fc2->format, between.y, x->rows,
+                               wide, wide);
     }
-    oc_attention_full(p->compute, p->arena,
-                      &(oc_attention_full_job){.query = p->qkv,
-                                               .key = is_dry(p) ? NULL : p->qkv + hidden,
-                                               .value = is_dry(p) ? NULL : p->qkv + 2 * hidden,
-                                               .out = p->attended,
-                                               .stride = 3 * hidden,
-                                               .out_stride = hidden,
-                                               .rows = p->count,
-                                               .heads = p->config->heads,
-                                               .head_dim = p->config->head_dim,
-                                               .scale = 1.0f / sqrtf((float)p->config->head_dim)});
-    for (size_t first = 0; first < p->count; first += CHUNK_ROWS) {
-        size_t rows = smaller(CHUNK_ROWS, p->count - first);
-        multiply(p, &block->projection, block->projection_bias,
-                 is_dry(p) ? NULL : p->attended + first * hidden, rows, hidden, y);
-        if (!is_dry(p)) {
-            oc_add(p->compute, p->x + first * hidden, y, rows * hidden);
-        }
-    }
+    oc_linear_into(p->compute, p->arena, fc2, &activations, y);
     oc_arena_release(p->arena, mark);
 }
 
 /* x += fc2(gelu_tanh(fc1(norm2(x)))) */
-static void feed_forward(pass *p, const oc_vit_block *block)
+static void feed_forward(const pass *p, const oc_vit_block *block)
 {
-    size_t hidden = p->config->hidden;
-    size_t most = smaller(CHUNK_ROWS, p->count);
-    size_t mark = oc_arena_mark(p->arena);
-    float *y = oc_arena_take(p->arena, most * hidden, sizeof *y);
-    float *wide = oc_arena_take(p->arena, most * p->config->intermediate, sizeof *wide);
-    for (size_t first = 0; first < p->count; first += CHUNK_ROWS) {
-        size_t rows = smaller(CHUNK_ROWS, p->count - first);
-        float *x = is_dry(p) ? NULL : p->x + first * hidden;
-        if (!is_dry(p)) {
-            oc_layer_norm(p->compute, y, x, block->norm2_weight, block->norm2_bias, rows, hidden,
-                          LAYER_NORM_EPS);
-        }
-        multiply(p, &block->fc1, block->fc1_bias, y, rows, hidden, wide);
-        if (!is_dry(p)) {
-            oc_gelu_tanh(p->compute, wide, wide, rows * p->config->intermediate);
-        }
-        multiply(p, &block->fc2, block->fc2_bias, wide, rows, p->config->intermediate, y);
-        if (!is_dry(p)) {
-            oc_add(p->compute, x, y, rows * hidden);
-        }
+    size_t hidden = p->config->hidden, chunk = chunk_rows(p->count);
+    oc_norm norm = {block->norm2_weight, block->norm2_bias, LAYER_NORM_EPS};
+    for (size_t first = 0; first < p->count; first += chunk) {
+        size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
+        oc_activations normed;
+        oc_activations_prepare_normed(&normed, p->compute, p->arena, block->fc1.format, &norm,
+                                      at(p->x, first * hidden), rows, hidden);
+        pass_through(p, &block->fc1, block->fc1_bias, OC_POINTWISE_GELU_TANH, &block->fc2, &normed,
+                     &(oc_linear_output){.bias = block->fc2_bias,
+                                         .add = true,
+                                         .y = at(p->x, first * hidden),
+                                         .y_stride = hidden});
+        oc_arena_release(p->arena, mark);
     }
-    oc_arena_release(p->arena, mark);
 }
 
 /* merge^2 rows of x become one of out [tokens, out_hidden]. The concatenation is a reshape, since rows
  * come block by block. The main merger norms each row, a deepstack merger the concatenation. */
-static void merge(pass *p, const oc_vit_merger *merger, bool norm_after_concat, float *out)
+static void merge(const pass *p, const oc_vit_merger *merger, bool norm_after_concat, float *out)
 {
     size_t merge_rows = (size_t)(p->config->patch.merge_size * p->config->patch.merge_size);
-    size_t wide = p->config->hidden * merge_rows;
-    size_t tokens = p->count / merge_rows;
-    size_t most = smaller(CHUNK_ROWS, tokens);
-    size_t mark = oc_arena_mark(p->arena);
-    float *y = oc_arena_take(p->arena, most * wide, sizeof *y);
-    float *z = oc_arena_take(p->arena, most * wide, sizeof *z);
-    for (size_t first = 0; first < tokens; first += CHUNK_ROWS) {
-        size_t rows = smaller(CHUNK_ROWS, tokens - first);
-        if (!is_dry(p)) {
-            size_t norm_rows = norm_after_concat ? rows : rows * merge_rows;
-            size_t norm_width = norm_after_concat ? wide : p->config->hidden;
-            oc_layer_norm(p->compute, y, p->x + first * wide, merger->norm_weight,
-                          merger->norm_bias, norm_rows, norm_width, LAYER_NORM_EPS);
+    size_t hidden = p->config->hidden, wide = hidden * merge_rows;
+    size_t tokens = p->count / merge_rows, chunk = chunk_rows(tokens);
+    oc_norm norm = {merger->norm_weight, merger->norm_bias, LAYER_NORM_EPS};
+    for (size_t first = 0; first < tokens; first += chunk) {
+        size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, tokens - first);
+        float *x = at(p->x, first * wide);
+        oc_activations normed;
+        if (norm_after_concat) {
+            oc_activations_prepare_normed(&normed, p->compute, p->arena, merger->fc1.format, &norm,
+                                          x, rows, wide);
+        } else {
+            float *y = oc_arena_take(p->arena, rows, wide * sizeof *y);
+            if (y != NULL) {
+                oc_layer_norm(p->compute, y, x, norm.weight, norm.bias, rows * merge_rows, hidden,
+                              norm.eps);
+            }
+            oc_activations_prepare(&normed, p->compute, p->arena, merger->fc1.format, y, rows, wide,
+                                   wide);
         }
-        multiply(p, &merger->fc1, merger->fc1_bias, y, rows, wide, z);
-        if (!is_dry(p)) {
-            oc_gelu_erf(p->compute, z, z, rows * wide);
-        }
-        multiply(p, &merger->fc2, merger->fc2_bias, z, rows, wide,
-                 is_dry(p) ? NULL : out + first * p->config->out_hidden);
+        pass_through(p, &merger->fc1, merger->fc1_bias, OC_POINTWISE_GELU_ERF, &merger->fc2,
+                     &normed,
+                     &(oc_linear_output){.bias = merger->fc2_bias,
+                                         .y = at(out, first * p->config->out_hidden),
+                                         .y_stride = p->config->out_hidden});
+        oc_arena_release(p->arena, mark);
     }
-    oc_arena_release(p->arena, mark);
+}
+
+/* Memory for qkv and what attention makes of it, in the form that the weights ask for: a tower in
+ * float32 is exact throughout. */
+static void take_rows(pass *p)
+{
+    size_t hidden = p->config->hidden;
+    oc_format format = p->vit->blocks[0].qkv.format;
+    p->attends_in_halves =
+        p->compute->kernels->bf16_products && format != OC_FORMAT_F32 && format != OC_FORMAT_F16;
+    p->keeps_attended_halves = p->attends_in_halves;
+    for (size_t i = 0; i < p->config->layers; i++) {
+        p->keeps_attended_halves =
+            p->keeps_attended_halves && takes_halves(p, &p->vit->blocks[i].projection);
+    }
+    if (p->attends_in_halves) {
+        p->qkv_halves = oc_arena_take(p->arena, p->count * 3 * hidden, sizeof *p->qkv_halves);
+    } else {
+        p->qkv = oc_arena_take(p->arena, p->count * 3 * hidden, sizeof *p->qkv);
+    }
+    if (p->keeps_attended_halves) {
+        p->attended_halves = oc_arena_take(p->arena, p->count * oc_halves_stride(hidden),
+                                           sizeof *p->attended_halves);
+    } else {
+        p->attended = oc_arena_take(p->arena, p->count * hidden, sizeof *p->attended);
+    }
 }
 
 /* The pass itself; with a dry arena it only counts. */
@@ -217,8 +333,7 @@ static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, si
     tell(trace, "patch_embed", p);
     p->cosine = oc_arena_take(p->arena, p->count * half, sizeof *p->cosine);
     p->sine = oc_arena_take(p->arena, p->count * half, sizeof *p->sine);
-    p->qkv = oc_arena_take(p->arena, p->count * 3 * config->hidden, sizeof *p->qkv);
-    p->attended = oc_arena_take(p->arena, p->count * config->hidden, sizeof *p->attended);
+    take_rows(p);
     if (p->arena->overflow) {
         return;
     }

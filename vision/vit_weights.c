@@ -49,16 +49,25 @@ static ocelli_status fetch_all(oc_vit *vit, oc_loader *loader, ocelli_error *err
     const oc_vit_config *config = &vit->config;
     size_t merge = (size_t)config->patch.merge_size;
     size_t wide = config->hidden * merge * merge;
-    const oc_binding head[] = {
-        {"patch_embed.proj.weight", offsetof(oc_vit, patch_embed), config->hidden,
-         oc_vit_patch_values(config), true},
-        {"patch_embed.proj.bias", offsetof(oc_vit, patch_bias), 0, config->hidden, true},
-    };
-    OC_TRY(oc_bind(loader, vit, OC_VIT_PREFIX, head, OC_BINDINGS(head), err));
+    /* The pixels' own product, 1 % of the tower: an error in it would be in all that follows. */
+    oc_format format = oc_loader_format(loader);
+    OC_TRY(oc_loader_matrix_as(loader, OC_VIT_PREFIX "patch_embed.proj.weight", config->hidden,
+                               oc_vit_patch_values(config),
+                               format == OC_FORMAT_Q8 ? OC_FORMAT_BF16 : format, &vit->patch_embed,
+                               err));
+    OC_TRY(oc_loader_vector(loader, OC_VIT_PREFIX "patch_embed.proj.bias", config->hidden,
+                            &vit->patch_bias, err));
     /* Read by value, not multiplied: always float32. */
     OC_TRY(oc_loader_matrix_as(loader, OC_VIT_PREFIX "pos_embed.weight",
                                config->position_side * config->position_side, config->hidden,
                                OC_FORMAT_F32, &vit->positions, err));
+    if (vit->positions.format != OC_FORMAT_F32) { /* a package holds what it likes */
+        return oc_fail(err, OCELLI_E_FORMAT,
+                       "tensor \"" OC_VIT_PREFIX
+                       "pos_embed.weight\" is held as %s and must be f32; "
+                       "pack the model again",
+                       oc_format_name(vit->positions.format));
+    }
     for (size_t i = 0; i < config->layers; i++) {
         OC_TRY(fetch_block(loader, &vit->blocks[i], i, config, err));
     }

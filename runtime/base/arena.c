@@ -13,13 +13,12 @@ oc_arena oc_arena_dry(void)
 ocelli_status oc_arena_reserve(oc_arena *arena, size_t bytes, const char *what, ocelli_error *err)
 {
     if (bytes > arena->capacity) {
-        unsigned char *base = oc_alloc(bytes, 1);
-        if (base == NULL) {
+        oc_arena_close(arena); /* first: both at once would be the peak of all memory */
+        arena->base = oc_alloc_raw(bytes, 1);
+        if (arena->base == NULL) {
             return oc_fail(err, OCELLI_E_MEMORY, "not enough memory for %s: %zu bytes", what,
                            bytes);
         }
-        oc_free(arena->base);
-        arena->base = base;
         arena->capacity = bytes;
     }
     arena->used = 0;

@@ -21,7 +21,8 @@ typedef struct oc_arena {
 /* A counting arena: peak is the answer. */
 oc_arena oc_arena_dry(void);
 
-/* Makes the arena hold at least bytes; contents are lost. Keeps a larger block. */
+/* Makes the arena hold at least bytes; contents are lost. Keeps a larger block. On failure it holds
+ * nothing. */
 ocelli_status oc_arena_reserve(oc_arena *arena, size_t bytes, const char *what, ocelli_error *err);
 void oc_arena_close(oc_arena *arena);
 

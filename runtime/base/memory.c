@@ -1,8 +1,12 @@
 /* memory.c - see memory.h. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "runtime/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+static const size_t LARGE_PAGE = (size_t)2 << 20;
 
 bool oc_size_mul(size_t a, size_t b, size_t *out)
 {
@@ -22,20 +26,46 @@ bool oc_size_add(size_t a, size_t b, size_t *out)
     return true;
 }
 
+/* count x size, at least 1, rounded up to whole alignments; false: larger than any object may be. */
+static bool block_bytes(size_t count, size_t size, size_t alignment, size_t *out)
+{
+    size_t bytes;
+    if (!oc_size_mul(count, size, &bytes) ||
+        !oc_size_add(bytes > 0 ? bytes : 1, alignment - 1, &bytes) || bytes > PTRDIFF_MAX) {
+        return false;
+    }
+    *out = bytes & ~(alignment - 1);
+    return true;
+}
+
 void *oc_alloc(size_t count, size_t size)
 {
     size_t bytes;
-    if (!oc_size_mul(count, size, &bytes) || !oc_size_add(bytes, OC_ALIGNMENT - 1, &bytes)) {
+    if (!block_bytes(count, size, OC_ALIGNMENT, &bytes)) {
         return NULL;
-    }
-    bytes &= ~(size_t)(OC_ALIGNMENT - 1);
-    if (bytes == 0) {
-        bytes = OC_ALIGNMENT;
     }
     void *block = aligned_alloc(OC_ALIGNMENT, bytes);
     if (block != NULL) {
         memset(block, 0, bytes);
     }
+    return block;
+}
+
+void *oc_alloc_raw(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!block_bytes(count, size, OC_ALIGNMENT, &bytes)) {
+        return NULL;
+    }
+    if (bytes < 2 * LARGE_PAGE || !block_bytes(bytes, 1, LARGE_PAGE, &bytes)) {
+        return aligned_alloc(OC_ALIGNMENT, bytes);
+    }
+    void *block = aligned_alloc(LARGE_PAGE, bytes);
+#ifdef MADV_HUGEPAGE
+    if (block != NULL) {
+        (void)madvise(block, bytes, MADV_HUGEPAGE); /* only a hint */
+    }
+#endif
     return block;
 }
 

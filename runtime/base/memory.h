@@ -17,6 +17,11 @@ bool oc_size_add(size_t a, size_t b, size_t *out);
  * count or size 0 gives a valid pointer. Give back with oc_free. */
 void *oc_alloc(size_t count, size_t size);
 
+/* As oc_alloc, but NOT zeroed, for what is written before it is read: zeroing is a pass over memory
+ * that costs as much as some products do. A block of some MiB stands in large pages where the system
+ * has them, which spares the faults and the TLB. Give back with oc_free. */
+void *oc_alloc_raw(size_t count, size_t size);
+
 /* Grows an oc_alloc block from old_count to new_count items, new ones zeroed.
  * NULL leaves the old block as it was. old may be NULL. */
 void *oc_grow(void *old, size_t old_count, size_t new_count, size_t size);

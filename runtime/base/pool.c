@@ -1,8 +1,9 @@
 /* pool.c - see pool.h.
  *
- * A region is published by raising `generation`. A worker that sees a new generation claims chunks
- * until none is left. The caller claims too, then waits until every chunk is done and no worker
- * is still inside the region, so that the job may leave the caller's stack.
+ * A region is published by raising `generation`. Every thread has a share of the chunks, one run of
+ * them, so that what it reads is one stream; a thread whose share is done helps with the others'. The
+ * caller works too, then waits until every chunk is done and no worker is still inside the region, so
+ * that the job may leave the caller's stack.
  *
  * Workers spin a little (a region inside a layer follows the last within microseconds), then park
  * on a condition variable: long spinning steals the CPU from the thread we wait for when the
@@ -20,9 +21,19 @@
 
 enum { SPINS_BEFORE_PARKING = 4000, MOST_THREADS = 1024 };
 
-/* `next` between regions. A worker that comes late counts up from here and so claims nothing,
- * whatever the region's fields hold at that moment. */
+/* `next` of every share between regions. A worker that comes late counts up from here and so claims
+ * nothing, whatever the region's fields hold at that moment. */
 static const size_t CLOSED = SIZE_MAX / 2;
+
+/* What idle threads may ask for of what is read next, each at the front of its share: half of a small
+ * level-2 cache. */
+enum { HINT_BYTES = 128 * 1024, HINT_LINE = 64 };
+
+/* A thread's run of chunks; alone in its cache lines, for every claim writes it. */
+typedef struct oc_share {
+    _Alignas(OC_ALIGNMENT) atomic_size_t next;
+    size_t end; /* written before next leaves CLOSED */
+} oc_share;
 
 struct oc_pool {
     pthread_mutex_t region_lock; /* one region at a time */
@@ -36,8 +47,11 @@ struct oc_pool {
     oc_range_fn fn;
     void *job;
     size_t count, chunk, chunks;
-    atomic_size_t next, finished;
-    int threads; /* workers + caller */
+    atomic_size_t finished;
+    oc_share *shares;      /* [threads] */
+    int threads;           /* workers + caller */
+    atomic_uintptr_t hint; /* what the next region reads; 0: not known */
+    atomic_size_t hint_bytes;
     struct oc_worker {
         pthread_t thread;
         oc_pool *pool;
@@ -54,28 +68,65 @@ static void relax(void)
 #endif
 }
 
-static void claim_chunks(oc_pool *pool, int worker)
+static void claim_share(oc_pool *pool, oc_share *share, int worker, size_t *done)
 {
     for (;;) {
-        size_t chunk = atomic_fetch_add(&pool->next, 1);
-        if (chunk >= CLOSED || chunk >= pool->chunks) {
+        size_t chunk = atomic_fetch_add_explicit(&share->next, 1, memory_order_acq_rel);
+        if (chunk >= CLOSED || chunk >= share->end) {
             return;
         }
         size_t begin = chunk * pool->chunk;
         size_t end = pool->count - begin < pool->chunk ? pool->count : begin + pool->chunk;
         pool->fn(pool->job, begin, end, worker);
-        atomic_fetch_add_explicit(&pool->finished, 1, memory_order_release);
+        ++*done;
     }
 }
 
-static void wait_for_generation(oc_pool *pool, unsigned seen)
+static void claim_chunks(oc_pool *pool, int worker)
 {
+    size_t done = 0;
+    for (int i = 0; i < pool->threads; i++) {
+        claim_share(pool, &pool->shares[(worker + i) % pool->threads], worker, &done);
+    }
+    if (done > 0) {
+        atomic_fetch_add_explicit(&pool->finished, done, memory_order_release);
+    }
+}
+
+/* Asks for one more line of the front of a thread's share of what is read next. */
+typedef struct hint_walk {
+    uintptr_t at, end;
+} hint_walk;
+
+static hint_walk start_hint(oc_pool *pool, int worker)
+{
+    uintptr_t from = atomic_load_explicit(&pool->hint, memory_order_relaxed);
+    size_t bytes = atomic_load_explicit(&pool->hint_bytes, memory_order_relaxed);
+    size_t share = bytes / (size_t)pool->threads;
+    hint_walk walk = {from + share * (size_t)worker, 0};
+    walk.end = walk.at + (from == 0 ? 0 : share < HINT_BYTES ? share : HINT_BYTES);
+    return walk;
+}
+
+static void step_hint(hint_walk *walk)
+{
+    if (walk->at < walk->end) {
+        __builtin_prefetch((const void *)walk->at, 0, 2);
+        walk->at += HINT_LINE;
+    } else {
+        relax();
+    }
+}
+
+static void wait_for_generation(oc_pool *pool, unsigned seen, int worker)
+{
+    hint_walk walk = start_hint(pool, worker);
     for (int spin = 0; spin < SPINS_BEFORE_PARKING; spin++) {
         if (atomic_load_explicit(&pool->generation, memory_order_acquire) != seen ||
             atomic_load_explicit(&pool->stop, memory_order_relaxed)) {
             return;
         }
-        relax();
+        step_hint(&walk);
     }
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->parked, 1);
@@ -92,7 +143,7 @@ static void *work(void *argument)
     oc_pool *pool = self->pool;
     unsigned seen = 0;
     for (;;) {
-        wait_for_generation(pool, seen);
+        wait_for_generation(pool, seen, self->index);
         if (atomic_load(&pool->stop)) {
             return NULL;
         }
@@ -120,7 +171,10 @@ ocelli_status oc_pool_open(oc_pool **out, int threads, ocelli_error *err)
         return oc_fail_memory(err, "threads");
     }
     pool->workers = oc_alloc((size_t)threads, sizeof *pool->workers);
-    if (pool->workers == NULL) {
+    pool->shares = oc_alloc((size_t)threads, sizeof *pool->shares);
+    if (pool->workers == NULL || pool->shares == NULL) {
+        oc_free(pool->workers);
+        oc_free(pool->shares);
         oc_free(pool);
         return oc_fail_memory(err, "threads");
     }
@@ -131,7 +185,11 @@ ocelli_status oc_pool_open(oc_pool **out, int threads, ocelli_error *err)
     atomic_init(&pool->inside, 0);
     atomic_init(&pool->parked, 0);
     atomic_init(&pool->stop, false);
-    atomic_init(&pool->next, CLOSED);
+    atomic_init(&pool->hint, 0);
+    atomic_init(&pool->hint_bytes, 0);
+    for (int i = 0; i < threads; i++) {
+        atomic_init(&pool->shares[i].next, CLOSED);
+    }
     atomic_init(&pool->finished, 0);
     pool->threads = 1;
     for (int i = 1; i < threads; i++) {
@@ -162,6 +220,7 @@ void oc_pool_close(oc_pool *pool)
     pthread_mutex_destroy(&pool->lock);
     pthread_mutex_destroy(&pool->region_lock);
     oc_free(pool->workers);
+    oc_free(pool->shares);
     oc_free(pool);
 }
 
@@ -190,10 +249,45 @@ static void pause_or_yield(int spin)
     }
 }
 
-static void wait_while_below(atomic_size_t *counter, size_t goal)
+/* Meanwhile the caller asks for its own share of what comes next. */
+static void wait_while_below(oc_pool *pool, atomic_size_t *counter, size_t goal)
 {
+    hint_walk walk = start_hint(pool, 0);
     for (int spin = 0; atomic_load_explicit(counter, memory_order_acquire) < goal; spin++) {
-        pause_or_yield(spin);
+        if (walk.at < walk.end) {
+            step_hint(&walk);
+        } else {
+            pause_or_yield(spin);
+        }
+    }
+}
+
+/* Every share's end is written before the first leaves CLOSED: a worker that is early sees a whole
+ * region or none. */
+static void open_shares(oc_pool *pool)
+{
+    size_t threads = (size_t)pool->threads, each = pool->chunks / threads;
+    size_t extra = pool->chunks % threads; /* the first so many shares have one more */
+    for (size_t i = 0; i < threads; i++) {
+        pool->shares[i].end = each * (i + 1) + (i + 1 < extra ? i + 1 : extra);
+    }
+    for (size_t i = 0; i < threads; i++) {
+        atomic_store(&pool->shares[i].next, i > 0 ? pool->shares[i - 1].end : 0);
+    }
+}
+
+static void close_shares(oc_pool *pool)
+{
+    for (int i = 0; i < pool->threads; i++) {
+        atomic_store(&pool->shares[i].next, CLOSED);
+    }
+}
+
+void oc_pool_hint(oc_pool *pool, const void *from, size_t bytes)
+{
+    if (pool != NULL) {
+        atomic_store_explicit(&pool->hint, (uintptr_t)from, memory_order_relaxed);
+        atomic_store_explicit(&pool->hint_bytes, bytes, memory_order_relaxed);
     }
 }
 
@@ -221,7 +315,7 @@ void oc_pool_run(oc_pool *pool, size_t count, size_t chunk, oc_range_fn fn, void
     pool->chunk = chunk;
     pool->chunks = count / chunk + (count % chunk != 0);
     atomic_store(&pool->finished, 0);
-    atomic_store(&pool->next, 0);
+    open_shares(pool);
     atomic_fetch_add(&pool->generation, 1);
     if (atomic_load(&pool->parked) > 0) {
         pthread_mutex_lock(&pool->lock);
@@ -229,8 +323,8 @@ void oc_pool_run(oc_pool *pool, size_t count, size_t chunk, oc_range_fn fn, void
         pthread_mutex_unlock(&pool->lock);
     }
     claim_chunks(pool, 0);
-    wait_while_below(&pool->finished, pool->chunks);
-    atomic_store(&pool->next, CLOSED);
+    wait_while_below(pool, &pool->finished, pool->chunks);
+    close_shares(pool);
     for (int spin = 0; atomic_load(&pool->inside) > 0; spin++) {
         pause_or_yield(spin);
     }

@@ -1,8 +1,8 @@
 /* pool.h - the thread pool: rows are split, sums never.
  *
  * Chunks have a fixed size given by the caller, never derived from the number of threads, so the
- * bits of a result do not depend on it. Workers and the caller claim chunks from one counter: a
- * worker that the system has put to sleep delays nothing it has not begun. */
+ * bits of a result do not depend on it. Each thread begins with a run of neighbouring chunks and then
+ * helps with the others': a worker that the system has put to sleep delays nothing it has not begun. */
 #ifndef OC_BASE_POOL_H
 #define OC_BASE_POOL_H
 
@@ -22,5 +22,10 @@ int oc_pool_threads(const oc_pool *pool);
 /* Runs fn over [0, count) in chunks of chunk (the last may be shorter) and waits for all. One
  * parallel region at a time; calls from several threads wait for one another. pool NULL: serial. */
 void oc_pool_run(oc_pool *pool, size_t count, size_t chunk, oc_range_fn fn, void *job);
+
+/* What the region after the next one will read, split over its threads as its chunks are: threads
+ * without work ask the memory for the front of their share. Only a hint: nothing is read, and any
+ * address is allowed. bytes 0: not known. Set before oc_pool_run, kept until it is set again. */
+void oc_pool_hint(oc_pool *pool, const void *from, size_t bytes);
 
 #endif

@@ -17,17 +17,36 @@ typedef struct oc_attention_full_job {
     size_t stride, out_stride;
     size_t rows, heads, head_dim;
     float scale;
+    /* [rows, head_dim / 2], or NULL: queries and keys are first rotated by these angles, as oc_rope
+     * does it. */
+    const float *cosine, *sine;
 } oc_attention_full_job;
 /* Temporary memory comes from arena; a dry arena only counts. */
 void oc_attention_full(const oc_compute *compute, oc_arena *arena,
                        const oc_attention_full_job *job);
 
+/* The same in bfloat16: queries, keys, values and weights are rounded to it, sums are float32. For
+ * kernels that have such products (bf16_products); right, but slow, with others. */
+typedef struct oc_attention_bf16_job {
+    const uint16_t *query, *key, *value; /* bfloat16 [rows, stride] */
+    uint16_t *out;                       /* bfloat16 [rows, out_stride], or NULL: */
+    float *wide_out;                     /* float32 [rows, out_stride] */
+    size_t stride, out_stride;
+    size_t rows, heads, head_dim;
+    float scale;
+    const float *cosine, *sine; /* as above */
+} oc_attention_bf16_job;
+void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
+                            const oc_attention_bf16_job *job);
+
 /* Slots of a kv cache page. */
 enum { OC_KV_PAGE_SLOTS = 64 };
 
 /* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page
- * this layer's keys begin at key_offset and its values at value_offset (bytes), each laid out
- * [kv_heads, OC_KV_PAGE_SLOTS, head_dim] of format F32 or F16. */
+ * this layer's keys begin at key_offset and its values at value_offset (bytes), of format F32 or F16:
+ * values [kv_heads, OC_KV_PAGE_SLOTS, head_dim], keys [kv_heads, head_dim, OC_KV_PAGE_SLOTS]. Keys lie
+ * so because neighbouring slots then are neighbouring lanes: scores need no sum across lanes, and a
+ * row's key is scattered once while it is read by every later row. */
 typedef struct oc_kv_layer {
     unsigned char *const *pages;
     size_t key_offset, value_offset;

@@ -73,6 +73,8 @@ void oc_attention_block_lay_out(oc_attention_block *block, const oc_kernels *ker
     size_t rows = lines(queries * head_dim, sizeof(float));
     *block = (oc_attention_block){.kernels = kernels, .head_dim = head_dim, .scale = scale};
     block->value_width = round_up(head_dim, kernels->gemm_cols);
+    block->key_step = kernels->gemm_cols;
+    block->key_panel = kernels->gemm_cols * head_dim;
     block->query = (float *)(void *)memory;
     memory += rows;
     block->sums = (float *)(void *)memory;
@@ -97,7 +99,7 @@ void oc_attention_block_begin(oc_attention_block *block, size_t queries)
 }
 
 /* Scores become weights. What a query does not see weighs nothing: adding zero changes no bit. */
-static void weigh_scores(oc_attention_block *block, size_t count)
+void oc_attention_block_weigh(oc_attention_block *block, size_t count)
 {
     for (size_t q = 0; q < block->queries; q++) {
         float *scores = block->scores + q * OC_KEY_BLOCK;
@@ -120,15 +122,15 @@ void oc_attention_block_step(oc_attention_block *block, const float *keys, const
                     .x = block->query,
                     .x_row = block->head_dim,
                     .x_step = 1,
-                    .w_step = cols,
+                    .w_step = block->key_step,
                     .y_stride = OC_KEY_BLOCK};
     for (size_t first = 0; first < count; first += cols) {
-        gemm.w = keys + first * block->head_dim;
+        gemm.w = keys + first / cols * block->key_panel;
         gemm.y = block->scores + first;
         gemm.outputs = least(cols, count - first);
         block->kernels->gemm(&gemm);
     }
-    weigh_scores(block, count);
+    oc_attention_block_weigh(block, count);
     gemm = (oc_gemm){.rows = block->queries,
                      .depth = count,
                      .x = block->scores,

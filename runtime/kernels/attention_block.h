@@ -16,6 +16,8 @@ typedef struct oc_attention_block {
     const oc_kernels *kernels;
     size_t head_dim;
     size_t value_width; /* head_dim up to a multiple of gemm_cols */
+    size_t key_step;    /* floats from one dim of packed keys to the next ... */
+    size_t key_panel;   /* ... and from one run of gemm_cols keys to the next */
     size_t queries;     /* used now */
     float scale;
     float *query;       /* [queries, head_dim] */
@@ -47,6 +49,8 @@ void oc_attention_block_begin(oc_attention_block *block, size_t queries);
 /* Takes in one block of keys (1..64); block->visible is set by the caller. */
 void oc_attention_block_step(oc_attention_block *block, const float *keys, const float *values,
                              size_t count);
+/* The middle of a step: scores [queries, 64] become weights, and the sums so far are scaled to them. */
+void oc_attention_block_weigh(oc_attention_block *block, size_t count);
 /* Writes query q's result [head_dim]; zeros if it has seen no key. */
 void oc_attention_block_end(const oc_attention_block *block, size_t q, float *out);
 

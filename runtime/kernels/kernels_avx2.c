@@ -171,6 +171,7 @@ static inline void vec_transpose(vec v[LANES])
     }
 }
 
+#include "runtime/kernels/kernels_cached.h"
 #include "runtime/kernels/kernels_gemm.h"
 #include "runtime/kernels/kernels_loops.h"
 
@@ -178,6 +179,7 @@ void oc_kernels_init_avx2(oc_kernels *table)
 {
     table->tier = "avx2";
     loop_fill_table(table);
+    cached_fill_table(table);
     gemm_fill_table(table);
     oc_kernels_init_avx2_quant(table);
 }

@@ -255,129 +255,165 @@ static inline __m512i high_codes(__m512i line, __m512i table)
     return low_codes(_mm512_srli_epi16(line, 4), table);
 }
 
-/* How far ahead of its use a line is asked for: hardware stops at every 4 KiB page. */
-enum { AHEAD = 32 * LINE };
-
-static inline void ask_ahead(const unsigned char *packed)
-{
-    _mm_prefetch((const char *)packed + AHEAD, _MM_HINT_T0);
-}
-
-/* Two chains of sums for each row: the instruction takes several cycles, and the sum is exact in any
- * order. Macros for the same reason as above. */
-#define OC_DEFINE_FEW(ROWS)                                                                        \
-    static void few_q8_##ROWS(const oc_quant_product *job)                                         \
-    {                                                                                              \
-        const unsigned char *tile = job->packed;                                                   \
-        const int8_t *x = job->x;                                                                  \
-        const oc_quant_group *groups = job->x_groups;                                              \
-        __m512 totals[ROWS];                                                                       \
-        for (size_t r = 0; r < ROWS; r++) {                                                        \
-            totals[r] = _mm512_setzero_ps();                                                       \
+/* sums[r][t][chain] += one step of every row; w holds the step's codes of every tile. */
+#define OC_ADD_STEP(ROWS, TILES, step, chain)                                                      \
+    for (size_t r = 0; r < ROWS; r++) {                                                            \
+        __m512i four = load_step(x + ((step)*ROWS + r) * OC_QUANT_STEP);                           \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            sums[r][t][chain] = add_products(sums[r][t][chain], w[t], four);                       \
         }                                                                                          \
+    }
+
+#define OC_START_FEW(ROWS, TILES, CHAINS, correction)                                              \
+    for (size_t r = 0; r < ROWS; r++) {                                                            \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            sums[r][t][CHAINS - 1] = start_sum(0);                                                 \
+            sums[r][t][0] = start_sum(groups[r].correction);                                       \
+        }                                                                                          \
+    }
+
+/* The sum over the chains, exact in any order. */
+#define OC_FEW_FLOATS(CHAINS)                                                                      \
+    to_floats(CHAINS > 1 ? sums[r][t][0] + sums[r][t][CHAINS - 1] : sums[r][t][0])
+
+#define OC_BEGIN_FEW(ROWS, TILES)                                                                  \
+    const size_t stride = job->packed_stride;                                                      \
+    const unsigned char *tile = job->packed;                                                       \
+    const int8_t *x = job->x;                                                                      \
+    const oc_quant_group *groups = job->x_groups;                                                  \
+    __m512 totals[ROWS][TILES];                                                                    \
+    for (size_t r = 0; r < ROWS; r++) {                                                            \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            totals[r][t] = _mm512_setzero_ps();                                                    \
+        }                                                                                          \
+    }
+
+#define OC_END_FEW(ROWS, TILES)                                                                    \
+    for (size_t r = 0; r < ROWS; r++) {                                                            \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            _mm512_storeu_ps(job->y + r * job->y_stride + t * TILE, totals[r][t]);                 \
+        }                                                                                          \
+    }
+
+/* The instruction takes several cycles: with few sums each has two chains. Macros for the same reason
+ * as above. */
+#define OC_DEFINE_FEW(ROWS, TILES, CHAINS)                                                         \
+    static void few_q8_##ROWS##_##TILES(const oc_quant_product *job)                               \
+    {                                                                                              \
+        OC_BEGIN_FEW(ROWS, TILES)                                                                  \
         for (size_t g = 0; g < job->groups; g++) {                                                 \
             const unsigned char *codes = tile + (1 + g % 2 * STEPS) * LINE;                        \
-            sums16 even[ROWS], odd[ROWS];                                                          \
-            for (size_t r = 0; r < ROWS; r++) {                                                    \
-                even[r] = start_sum(groups[r].correction);                                         \
-                odd[r] = start_sum(0);                                                             \
-            }                                                                                      \
+            sums16 sums[ROWS][TILES][CHAINS];                                                      \
+            OC_START_FEW(ROWS, TILES, CHAINS, correction)                                          \
             for (size_t s = 0; s < STEPS; s += 2) {                                                \
-                __m512i first = load_line(codes + s * LINE);                                       \
-                __m512i second = load_line(codes + (s + 1) * LINE);                                \
-                ask_ahead(codes + s * LINE);                                                       \
-                ask_ahead(codes + (s + 1) * LINE);                                                 \
-                for (size_t r = 0; r < ROWS; r++) {                                                \
-                    const int8_t *at = x + (s * ROWS + r) * OC_QUANT_STEP;                         \
-                    even[r] = add_products(even[r], first, load_step(at));                         \
-                    odd[r] = add_products(odd[r], second, load_step(at + ROWS * OC_QUANT_STEP));   \
+                __m512i w[TILES];                                                                  \
+                for (size_t t = 0; t < TILES; t++) {                                               \
+                    w[t] = load_line(codes + t * stride + s * LINE);                               \
                 }                                                                                  \
+                OC_ADD_STEP(ROWS, TILES, s, 0)                                                     \
+                for (size_t t = 0; t < TILES; t++) {                                               \
+                    w[t] = load_line(codes + t * stride + (s + 1) * LINE);                         \
+                }                                                                                  \
+                OC_ADD_STEP(ROWS, TILES, s + 1, CHAINS - 1)                                        \
             }                                                                                      \
-            __m512 scale = load_scales(tile, g % 2);                                               \
-            for (size_t r = 0; r < ROWS; r++) {                                                    \
-                totals[r] = _mm512_fmadd_ps(_mm512_mul_ps(to_floats(even[r] + odd[r]), scale),     \
-                                            _mm512_set1_ps(groups[r].scale), totals[r]);           \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                __m512 scale = load_scales(tile + t * stride, g % 2);                              \
+                for (size_t r = 0; r < ROWS; r++) {                                                \
+                    totals[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale),    \
+                                                   _mm512_set1_ps(groups[r].scale), totals[r][t]); \
+                }                                                                                  \
             }                                                                                      \
             tile += g % 2 * OC_Q8_BLOCK_BYTES;                                                     \
             x += ROWS * OC_QUANT_GROUP;                                                            \
             groups += ROWS;                                                                        \
         }                                                                                          \
-        for (size_t r = 0; r < ROWS; r++) {                                                        \
-            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
-        }                                                                                          \
+        OC_END_FEW(ROWS, TILES)                                                                    \
     }                                                                                              \
-    static void few_q4_##ROWS(const oc_quant_product *job)                                         \
+    static void few_q4_##ROWS##_##TILES(const oc_quant_product *job)                               \
     {                                                                                              \
         const __m512i table = load_table();                                                        \
-        const unsigned char *tile = job->packed;                                                   \
-        const int8_t *x = job->x;                                                                  \
-        const oc_quant_group *groups = job->x_groups;                                              \
-        __m512 totals[ROWS];                                                                       \
-        for (size_t r = 0; r < ROWS; r++) {                                                        \
-            totals[r] = _mm512_setzero_ps();                                                       \
-        }                                                                                          \
+        OC_BEGIN_FEW(ROWS, TILES)                                                                  \
         for (size_t g = job->groups; g > 0; g--) {                                                 \
-            __m512 scaled[ROWS];                                                                   \
-            for (size_t h = 0; h < 2; h++) {                                                       \
-                sums16 even[ROWS], odd[ROWS];                                                      \
+            __m512 scaled[ROWS][TILES];                                                            \
+            sums16 sums[ROWS][TILES][CHAINS];                                                      \
+            OC_START_FEW(ROWS, TILES, CHAINS, half[0])                                             \
+            OC_SUM_NIBBLES(ROWS, TILES, CHAINS, tile + LINE)                                       \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                __m512 scale = load_scales(tile + t * stride, 0);                                  \
                 for (size_t r = 0; r < ROWS; r++) {                                                \
-                    even[r] = start_sum(groups[r].half[h]);                                        \
-                    odd[r] = start_sum(0);                                                         \
+                    scaled[r][t] = _mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale);                    \
                 }                                                                                  \
-                for (size_t j = 0; j < STEPS / 4; j++) {                                           \
-                    const unsigned char *packed = tile + (1 + h * STEPS / 4 + j) * LINE;           \
-                    __m512i line = load_line(packed);                                              \
-                    __m512i first = low_codes(line, table), second = high_codes(line, table);      \
-                    ask_ahead(packed);                                                             \
-                    for (size_t r = 0; r < ROWS; r++) {                                            \
-                        const int8_t *at = x + (2 * j * ROWS + r) * OC_QUANT_STEP;                 \
-                        even[r] = add_products(even[r], first, load_step(at));                     \
-                        odd[r] =                                                                   \
-                            add_products(odd[r], second, load_step(at + ROWS * OC_QUANT_STEP));    \
-                    }                                                                              \
-                }                                                                                  \
-                __m512 scale = load_scales(tile, h);                                               \
+            }                                                                                      \
+            x += ROWS * OC_QUANT_GROUP / 2;                                                        \
+            OC_START_FEW(ROWS, TILES, CHAINS, half[1])                                             \
+            OC_SUM_NIBBLES(ROWS, TILES, CHAINS, tile + (1 + STEPS / 4) * LINE)                     \
+            for (size_t t = 0; t < TILES; t++) {                                                   \
+                __m512 scale = load_scales(tile + t * stride, 1);                                  \
                 for (size_t r = 0; r < ROWS; r++) {                                                \
-                    __m512 sum = to_floats(even[r] + odd[r]);                                      \
-                    scaled[r] = h == 0 ? _mm512_mul_ps(sum, scale)                                 \
-                                       : _mm512_fmadd_ps(sum, scale, scaled[r]);                   \
+                    __m512 sum = _mm512_fmadd_ps(OC_FEW_FLOATS(CHAINS), scale, scaled[r][t]);      \
+                    totals[r][t] =                                                                 \
+                        _mm512_fmadd_ps(sum, _mm512_set1_ps(groups[r].scale), totals[r][t]);       \
                 }                                                                                  \
-                x += ROWS * OC_QUANT_GROUP / 2;                                                    \
             }                                                                                      \
-            ask_ahead(tile);                                                                       \
-            for (size_t r = 0; r < ROWS; r++) {                                                    \
-                totals[r] =                                                                        \
-                    _mm512_fmadd_ps(scaled[r], _mm512_set1_ps(groups[r].scale), totals[r]);        \
-            }                                                                                      \
+            x += ROWS * OC_QUANT_GROUP / 2;                                                        \
             tile += OC_Q4_BLOCK_BYTES;                                                             \
             groups += ROWS;                                                                        \
         }                                                                                          \
-        for (size_t r = 0; r < ROWS; r++) {                                                        \
-            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
-        }                                                                                          \
+        OC_END_FEW(ROWS, TILES)                                                                    \
     }
 
-OC_DEFINE_FEW(1)
-OC_DEFINE_FEW(2)
-OC_DEFINE_FEW(3)
-OC_DEFINE_FEW(4)
-OC_DEFINE_FEW(5)
-OC_DEFINE_FEW(6)
-OC_DEFINE_FEW(7)
-OC_DEFINE_FEW(8)
+/* 8 steps: half a group of activations, 4 lines of nibbles. */
+#define OC_SUM_NIBBLES(ROWS, TILES, CHAINS, packed)                                                \
+    for (size_t j = 0; j < STEPS / 4; j++) {                                                       \
+        __m512i w[TILES], lines[TILES];                                                            \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            lines[t] = load_line((packed) + t * stride + j * LINE);                                \
+            w[t] = low_codes(lines[t], table);                                                     \
+        }                                                                                          \
+        OC_ADD_STEP(ROWS, TILES, 2 * j, 0)                                                         \
+        for (size_t t = 0; t < TILES; t++) {                                                       \
+            w[t] = high_codes(lines[t], table);                                                    \
+        }                                                                                          \
+        OC_ADD_STEP(ROWS, TILES, 2 * j + 1, CHAINS - 1)                                            \
+    }
+
+OC_DEFINE_FEW(1, 1, 2)
+OC_DEFINE_FEW(2, 1, 2)
+OC_DEFINE_FEW(3, 1, 2)
+OC_DEFINE_FEW(4, 1, 1)
+OC_DEFINE_FEW(5, 1, 1)
+OC_DEFINE_FEW(6, 1, 1)
+OC_DEFINE_FEW(7, 1, 1)
+OC_DEFINE_FEW(8, 1, 1)
+OC_DEFINE_FEW(1, 2, 2)
+OC_DEFINE_FEW(2, 2, 2)
+OC_DEFINE_FEW(3, 2, 1)
+OC_DEFINE_FEW(4, 2, 1)
+OC_DEFINE_FEW(5, 2, 1)
+OC_DEFINE_FEW(6, 2, 1)
+OC_DEFINE_FEW(7, 2, 1)
+OC_DEFINE_FEW(8, 2, 1)
 
 static void few_q8(const oc_quant_product *job)
 {
-    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q8_1, few_q8_2, few_q8_3, few_q8_4,
-                                                          few_q8_5, few_q8_6, few_q8_7, few_q8_8};
-    by_rows[job->rows - 1](job);
+    static const product_fn by_shape[2][OC_QUANT_FEW_ROWS] = {
+        {few_q8_1_1, few_q8_2_1, few_q8_3_1, few_q8_4_1, few_q8_5_1, few_q8_6_1, few_q8_7_1,
+         few_q8_8_1},
+        {few_q8_1_2, few_q8_2_2, few_q8_3_2, few_q8_4_2, few_q8_5_2, few_q8_6_2, few_q8_7_2,
+         few_q8_8_2},
+    };
+    by_shape[job->tiles - 1][job->rows - 1](job);
 }
 
 static void few_q4(const oc_quant_product *job)
 {
-    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q4_1, few_q4_2, few_q4_3, few_q4_4,
-                                                          few_q4_5, few_q4_6, few_q4_7, few_q4_8};
-    by_rows[job->rows - 1](job);
+    static const product_fn by_shape[2][OC_QUANT_FEW_ROWS] = {
+        {few_q4_1_1, few_q4_2_1, few_q4_3_1, few_q4_4_1, few_q4_5_1, few_q4_6_1, few_q4_7_1,
+         few_q4_8_1},
+        {few_q4_1_2, few_q4_2_2, few_q4_3_2, few_q4_4_2, few_q4_5_2, few_q4_6_2, few_q4_7_2,
+         few_q4_8_2},
+    };
+    by_shape[job->tiles - 1][job->rows - 1](job);
 }
 
 static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
@@ -400,6 +436,7 @@ void oc_kernels_init_avx512_quant(oc_kernels *table)
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;
+    table->few_tiles = 2;
     table->few_q8 = few_q8;
     table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;

@@ -120,11 +120,6 @@ static inline vec pack_load_f16(const void *rows, size_t at)
     return vec_load_f16((const uint16_t *)rows + at);
 }
 
-static inline vec pack_load_bf16(const void *rows, size_t at)
-{
-    return vec_load_bf16((const uint16_t *)rows + at);
-}
-
 static inline float pack_one_f32(const void *rows, size_t at)
 {
     return ((const float *)rows)[at];
@@ -133,11 +128,6 @@ static inline float pack_one_f32(const void *rows, size_t at)
 static inline float pack_one_f16(const void *rows, size_t at)
 {
     return oc_f16_widen(((const uint16_t *)rows)[at]);
-}
-
-static inline float pack_one_bf16(const void *rows, size_t at)
-{
-    return oc_bf16_widen(((const uint16_t *)rows)[at]);
 }
 
 /* Squares of LANES x LANES through registers; what is left over one by one. */
@@ -170,7 +160,32 @@ static inline float pack_one_bf16(const void *rows, size_t at)
 
 OC_DEFINE_PACK(f32)
 OC_DEFINE_PACK(f16)
-OC_DEFINE_PACK(bf16)
+
+/* The two columns of each output stand beside one another: as 32-bit lanes, the odd one above the even
+ * one. A line is widened through a small array, which compilers turn into shifts and masks. */
+static void pack_tiles_bf16(float *panel, const void *packed, size_t packed_stride, size_t first,
+                            size_t end, size_t depth)
+{
+    for (size_t i = 0; i < GEMM_COLS; i += OC_BF16_TILE) {
+        size_t output = first + i;
+        bool missing = output >= end;
+        const unsigned char *tile =
+            (const unsigned char *)packed + (missing ? 0 : output / OC_BF16_TILE * packed_stride);
+        uint32_t keep[OC_BF16_TILE];
+        for (size_t lane = 0; lane < OC_BF16_TILE; lane++) {
+            keep[lane] = output + lane < end ? UINT32_MAX : 0;
+        }
+        for (size_t k = 0; k < depth; k++) {
+            uint32_t pairs[OC_BF16_TILE];
+            unsigned up = k % OC_BF16_STEP == 0 ? 16 : 0;
+            memcpy(pairs, tile + (missing ? 0 : k / OC_BF16_STEP * OC_BF16_LINE), sizeof pairs);
+            for (size_t lane = 0; lane < OC_BF16_TILE; lane++) {
+                pairs[lane] = (pairs[lane] << up) & 0xffff0000u & keep[lane];
+            }
+            memcpy(panel + k * GEMM_COLS + i, pairs, sizeof pairs);
+        }
+    }
+}
 
 static void gemm_fill_table(oc_kernels *table)
 {
@@ -179,7 +194,7 @@ static void gemm_fill_table(oc_kernels *table)
     table->gemm = gemm_tiles;
     table->pack[OC_FORMAT_F32] = pack_f32;
     table->pack[OC_FORMAT_F16] = pack_f16;
-    table->pack[OC_FORMAT_BF16] = pack_bf16;
+    table->pack_bf16 = pack_tiles_bf16;
 }
 
 #endif

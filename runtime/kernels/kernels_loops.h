@@ -102,6 +102,27 @@ static void loop_narrow_f16(uint16_t *out, const float *in, size_t count)
     }
 }
 
+/* To bfloat16, nearest even: an instruction where the tier has one, else in integers. */
+static inline void loop_store_bf16(uint16_t *out, vec value, size_t count)
+{
+#if defined(OC_VECTOR_STORES_BF16)
+    vec_store_bf16(out, value, count);
+#else
+    float lanes[OC_VECTOR_LANES];
+    vec_store(lanes, value);
+    for (size_t i = 0; i < count && i < OC_VECTOR_LANES; i++) {
+        out[i] = oc_bf16_narrow(lanes[i]);
+    }
+#endif
+}
+
+static void loop_narrow_bf16(uint16_t *out, const float *in, size_t count)
+{
+    for (size_t i = 0; i < count; i += OC_VECTOR_LANES) {
+        loop_store_bf16(out + i, vec_load_part(in + i, count - i), count - i);
+    }
+}
+
 static float loop_softmax_block(float *scores, size_t count, float scale, float *max, float *sum)
 {
     if (count == 0) {
@@ -180,35 +201,71 @@ static void loop_silu_mul(float *y, const float *gate, const float *up, size_t c
 }
 
 /* 0.5 (1 + tanh(u)) = 1 / (1 + exp(-2u)): no cancellation for large negative u. */
-static void loop_gelu_tanh(float *y, const float *x, size_t count)
+static inline vec loop_gelu_tanh_of(vec value)
 {
     const vec linear = vec_set(1.5957691216f), cubic = vec_set(0.0713548162726f);
+    return loop_gate(value, vec_mul(value, vec_fma(vec_mul(value, value), cubic, linear)));
+}
+
+static void loop_gelu_tanh(float *y, const float *x, size_t count)
+{
     for (size_t i = 0; i < count; i += OC_VECTOR_LANES) {
         vec value = vec_load_part(x + i, count - i);
-        vec twice = vec_mul(value, vec_fma(vec_mul(value, value), cubic, linear));
-        vec_store_part(y + i, loop_gate(value, twice), count - i);
+        vec_store_part(y + i, loop_gelu_tanh_of(value), count - i);
     }
 }
 
 /* erfc(z) = t (a1 + t (a2 + ...)) exp(-z z), t = 1 / (1 + p z), off by less than 1.5e-7 (Abramowitz
  * and Stegun 7.1.26). gelu(x) = x - x erfc(x / sqrt 2) / 2 for x > 0, and x erfc(-x / sqrt 2) / 2 for
  * the rest: again no cancellation. */
-static void loop_gelu_erf(float *y, const float *x, size_t count)
+static inline vec loop_gelu_erf_of(vec value)
 {
     const vec one = vec_set(1.0f);
+    vec z = vec_mul(vec_max(value, vec_sub(vec_zero(), value)), vec_set(0.70710678118f));
+    vec t = vec_div(one, vec_fma(z, vec_set(0.3275911f), one));
+    vec p = vec_set(1.061405429f);
+    p = vec_fma(p, t, vec_set(-1.453152027f));
+    p = vec_fma(p, t, vec_set(1.421413741f));
+    p = vec_fma(p, t, vec_set(-0.284496736f));
+    p = vec_fma(p, t, vec_set(0.254829592f));
+    vec tail = vec_mul(vec_mul(p, t), loop_exp(vec_sub(vec_zero(), vec_mul(z, z))));
+    vec half = vec_mul(vec_mul(vec_set(0.5f), value), tail);
+    return vec_select_less(vec_zero(), value, vec_sub(value, half), half);
+}
+
+static void loop_gelu_erf(float *y, const float *x, size_t count)
+{
     for (size_t i = 0; i < count; i += OC_VECTOR_LANES) {
         vec value = vec_load_part(x + i, count - i);
-        vec z = vec_mul(vec_max(value, vec_sub(vec_zero(), value)), vec_set(0.70710678118f));
-        vec t = vec_div(one, vec_fma(z, vec_set(0.3275911f), one));
-        vec p = vec_set(1.061405429f);
-        p = vec_fma(p, t, vec_set(-1.453152027f));
-        p = vec_fma(p, t, vec_set(1.421413741f));
-        p = vec_fma(p, t, vec_set(-0.284496736f));
-        p = vec_fma(p, t, vec_set(0.254829592f));
-        vec tail = vec_mul(vec_mul(p, t), loop_exp(vec_sub(vec_zero(), vec_mul(z, z))));
-        vec half = vec_mul(vec_mul(vec_set(0.5f), value), tail);
-        vec result = vec_select_less(vec_zero(), value, vec_sub(value, half), half);
-        vec_store_part(y + i, result, count - i);
+        vec_store_part(y + i, loop_gelu_erf_of(value), count - i);
+    }
+}
+
+static void loop_finish(const oc_finish *job)
+{
+    for (size_t r = 0; r < job->rows; r++) {
+        const float *sums = job->sums + r * job->sums_stride;
+        for (size_t i = 0; i < job->count; i += OC_VECTOR_LANES) {
+            size_t left = job->count - i;
+            vec value = vec_load_part(sums + i, left);
+            if (job->bias != NULL) {
+                value = vec_add(value, vec_load_part(job->bias + i, left));
+            }
+            if (job->pointwise == OC_POINTWISE_GELU_TANH) {
+                value = loop_gelu_tanh_of(value);
+            } else if (job->pointwise == OC_POINTWISE_GELU_ERF) {
+                value = loop_gelu_erf_of(value);
+            }
+            if (job->halves != NULL) {
+                loop_store_bf16(job->halves + r * job->halves_stride + i, value, left);
+            } else {
+                float *y = job->y + r * job->y_stride + i;
+                if (job->add) {
+                    value = vec_add(vec_load_part(y, left), value);
+                }
+                vec_store_part(y, value, left);
+            }
+        }
     }
 }
 
@@ -245,6 +302,8 @@ static void loop_fill_table(oc_kernels *table)
     table->widen_f16 = loop_widen_f16;
     table->widen_bf16 = loop_widen_bf16;
     table->narrow_f16 = loop_narrow_f16;
+    table->narrow_bf16 = loop_narrow_bf16;
+    table->finish = loop_finish;
     table->softmax_block = loop_softmax_block;
     table->rms_norm = loop_rms_norm;
     table->layer_norm = loop_layer_norm;

@@ -152,6 +152,7 @@ static inline void vec_transpose(vec v[LANES])
     v[3] = vcombine_f32(vget_high_f32(b), vget_high_f32(d));
 }
 
+#include "runtime/kernels/kernels_cached.h"
 #include "runtime/kernels/kernels_gemm.h"
 #include "runtime/kernels/kernels_loops.h"
 
@@ -192,6 +193,7 @@ void oc_kernels_init_neon(oc_kernels *table)
 {
     table->tier = "neon";
     loop_fill_table(table);
+    cached_fill_table(table);
     gemm_fill_table(table);
     quant_fill_table(table);
 }

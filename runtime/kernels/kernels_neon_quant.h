@@ -1,10 +1,11 @@
-/* kernels_neon_quant.h - the packed kernels of both Arm tiers, written once over the integer sums of a
+/* kernels_neon_quant.h - the packed kernels of the Arm tiers, written once over the integer sums of a
  * tile that a tier defines before it includes this: tile_sums, tile_clear, tile_add, tile_quarter and
- * TOGETHER, the rows whose sums stay in registers (and OC_NEON_TILE to say so). */
+ * TOGETHER, the rows whose sums stay in registers (and OC_NEON_TILE to say so). Without OC_NEON_TILE
+ * there is only what all need: sizes and scales. */
 #ifndef OC_KERNELS_KERNELS_NEON_QUANT_H
 #define OC_KERNELS_KERNELS_NEON_QUANT_H
 
-#if defined(OC_NEON_TILE)
+#if defined(__aarch64__)
 
 #include "runtime/kernels/kernels.h"
 
@@ -12,12 +13,19 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    LINE = OC_QUANT_LINE,
-    STEPS = OC_QUANT_STEPS,
-    TILE = OC_QUANT_TILE,
-    PANEL_ROWS = 4 /* of activations */
-};
+enum { LINE = OC_QUANT_LINE, STEPS = OC_QUANT_STEPS, TILE = OC_QUANT_TILE };
+
+/* Four scales: rows 4 q .. of group 0 or 1 of a block. */
+static inline float32x4_t load_scales(const unsigned char *block, size_t group, size_t q)
+{
+    uint16_t halves[4];
+    memcpy(halves, block + (group * TILE + 4 * q) * sizeof(uint16_t), sizeof halves);
+    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(halves), 16));
+}
+
+#if defined(OC_NEON_TILE)
+
+enum { PANEL_ROWS = 4 /* of activations */ };
 
 static inline int8x16_t load_step(const int8_t *x)
 {
@@ -33,14 +41,6 @@ static inline void load_line(int8x16_t line[4], const uint8_t *codes)
         uint8x16_t bytes = veorq_u8(vld1q_u8(codes + 16 * q), vdupq_n_u8(OC_QUANT_OFFSET));
         line[q] = vreinterpretq_s8_u8(bytes);
     }
-}
-
-/* Four scales: rows 4 q .. of group 0 or 1 of a block. */
-static inline float32x4_t load_scales(const unsigned char *block, size_t group, size_t q)
-{
-    uint16_t halves[4];
-    memcpy(halves, block + (group * TILE + 4 * q) * sizeof(uint16_t), sizeof halves);
-    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(halves), 16));
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -264,6 +264,8 @@ static void quant_fill_table(oc_kernels *table)
     table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;
 }
+
+#endif
 
 #endif
 

@@ -65,12 +65,20 @@ static void pack_f16(float *panel, const void *rows, size_t stride, size_t count
     }
 }
 
-static void pack_bf16(float *panel, const void *rows, size_t stride, size_t count, size_t depth)
+static void pack_bf16(float *panel, const void *packed, size_t packed_stride, size_t first,
+                      size_t end, size_t depth)
 {
-    const uint16_t *source = rows;
     for (size_t k = 0; k < depth; k++) {
         for (size_t i = 0; i < GEMM_COLS; i++) {
-            panel[k * GEMM_COLS + i] = i < count ? oc_bf16_widen(source[i * stride + k]) : 0.0f;
+            size_t output = first + i;
+            uint16_t half = 0;
+            if (output < end) {
+                memcpy(&half,
+                       (const unsigned char *)packed + output / OC_BF16_TILE * packed_stride +
+                           oc_bf16_at(output % OC_BF16_TILE, k),
+                       sizeof half);
+            }
+            panel[k * GEMM_COLS + i] = oc_bf16_widen(half);
         }
     }
 }
@@ -91,6 +99,63 @@ static void gemm(const oc_gemm *job)
             }
         }
         memcpy(y, sums, job->outputs * sizeof *y);
+    }
+}
+
+/* ---- bfloat16 -------------------------------------------------------------------------------- */
+
+static void narrow_bf16(uint16_t *out, const float *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[i] = oc_bf16_narrow(in[i]);
+    }
+}
+
+static void product_bf16(const oc_bf16_product *job)
+{
+    for (size_t i = 0; i < job->rows * job->tiles * OC_BF16_TILE; i++) {
+        size_t r = i / (job->tiles * OC_BF16_TILE), n = i % (job->tiles * OC_BF16_TILE);
+        const uint16_t *x = job->x + r * job->x_stride;
+        const unsigned char *tile =
+            (const unsigned char *)job->packed + n / OC_BF16_TILE * job->packed_stride;
+        float *y = &job->y[r * job->y_stride + n], sum = job->add ? *y : 0.0f;
+        for (size_t s = 0; s < job->steps; s++) {
+            for (size_t c = 0; c < OC_BF16_STEP; c++) {
+                uint16_t half;
+                memcpy(&half, tile + oc_bf16_at(n % OC_BF16_TILE, s * OC_BF16_STEP + c),
+                       sizeof half);
+                sum += oc_bf16_widen(x[s * OC_BF16_STEP + c]) * oc_bf16_widen(half);
+            }
+        }
+        *y = sum;
+    }
+}
+
+static void weigh_bf16(const oc_bf16_weighing *job)
+{
+    for (size_t q = 0; q < job->tiles * OC_BF16_TILE; q++) {
+        unsigned char *out = (unsigned char *)job->weights + q / OC_BF16_TILE * job->weights_stride;
+        float old = job->max[q], max = old, total = 0.0f;
+        for (size_t k = 0; k < job->keys; k++) {
+            float score = job->scores[k * OC_BF16_COLS + q];
+            max = score > max ? score : max;
+        }
+        max = max <= old + (float)OC_BF16_WEIGHT_SLACK ? old : max;
+        float correction = exp2f(old - max);
+        for (size_t k = 0; k < job->keys + job->keys % OC_BF16_STEP; k++) {
+            uint16_t half = 0;
+            if (k < job->keys) {
+                half =
+                    (uint16_t)(oc_float_bits(exp2f(job->scores[k * OC_BF16_COLS + q] - max)) >> 16);
+            }
+            total += oc_bf16_widen(half);
+            memcpy(out + oc_bf16_at(q % OC_BF16_TILE, k), &half, sizeof half);
+        }
+        job->max[q] = max;
+        job->total[q] = job->total[q] * correction + total;
+        for (size_t d = 0; d < job->dims; d++) {
+            job->sums[d * OC_BF16_COLS + q] *= correction;
+        }
     }
 }
 
@@ -321,6 +386,28 @@ static void gelu_erf(float *y, const float *x, size_t count)
     }
 }
 
+static void finish(const oc_finish *job)
+{
+    for (size_t i = 0; i < job->rows * job->count; i++) {
+        size_t r = i / job->count, n = i % job->count;
+        float value = job->sums[r * job->sums_stride + n];
+        if (job->bias != NULL) {
+            value += job->bias[n];
+        }
+        switch (job->pointwise) {
+        case OC_POINTWISE_NONE: break;
+        case OC_POINTWISE_GELU_TANH: gelu_tanh(&value, &value, 1); break;
+        case OC_POINTWISE_GELU_ERF: gelu_erf(&value, &value, 1); break;
+        }
+        if (job->halves != NULL) {
+            job->halves[r * job->halves_stride + n] = oc_bf16_narrow(value);
+        } else {
+            float *y = &job->y[r * job->y_stride + n];
+            *y = job->add ? *y + value : value;
+        }
+    }
+}
+
 static void add(float *y, const float *x, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -356,12 +443,17 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .widen_f16 = widen_f16,
         .widen_bf16 = widen_bf16,
         .narrow_f16 = narrow_f16,
-        .pack =
-            {[OC_FORMAT_F32] = pack_f32, [OC_FORMAT_F16] = pack_f16, [OC_FORMAT_BF16] = pack_bf16},
+        .narrow_bf16 = narrow_bf16,
+        .pack = {[OC_FORMAT_F32] = pack_f32, [OC_FORMAT_F16] = pack_f16},
+        .pack_bf16 = pack_bf16,
         .gemm = gemm,
+        .product_bf16 = product_bf16,
+        .weigh_bf16 = weigh_bf16,
+        .finish = finish,
         .quantize = quantize,
         .product_q8 = product_q8,
         .product_q4 = product_q4,
+        .few_tiles = 1,
         .few_q8 = few_q8,
         .few_q4 = few_q4,
         .unpack_q4 = unpack_q4,

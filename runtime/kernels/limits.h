@@ -42,7 +42,8 @@ typedef struct oc_limit_loops {
 /* features: oc_cpu_features, for instructions that not every CPU of a tier has. */
 void oc_limit_loops_scalar(oc_limit_loops *loops);
 #if defined(__x86_64__)
-void oc_limit_loops_avx2(oc_limit_loops *loops, uint32_t features);
+void oc_limit_loops_avx2(oc_limit_loops *loops);
+void oc_limit_loops_avxvnni(oc_limit_loops *loops); /* int8 alone; the rest stays */
 void oc_limit_loops_avx512(oc_limit_loops *loops, uint32_t features);
 #endif
 

@@ -1,5 +1,6 @@
-/* linear_floats.c - products with F32, F16 and BF16 weights, see linear_job.h: dot products for few
- * rows of F32, OpenBLAS for many, and for the rest the float32 kernel on panels of widened weights. */
+/* linear_floats.c - products in float32 with F32, F16 and BF16 weights, see linear_job.h: dot products
+ * for few rows of F32, OpenBLAS for many, and for the rest the float32 kernel on panels of widened
+ * weights. (BF16 comes here where there are no bfloat16 products.) */
 #include "runtime/kernels/linear_job.h"
 
 #include "runtime/kernels/gemm_blas.h"
@@ -65,16 +66,20 @@ static size_t element_size(oc_format format)
 
 /* ---- panels ---------------------------------------------------------------------------------- */
 
+/* What is asked for while a panel is multiplied: the next one's weights, as `runs` runs of bytes. */
+typedef struct next_panel {
+    const unsigned char *data; /* NULL: none */
+    size_t stride, bytes, runs;
+} next_panel;
+
 /* One panel's columns [depth, depth + gemm->depth) times rows [row, row_end). Weights come from memory
- * for their first use; meanwhile the next panel is asked for, a row with every block of rows. */
+ * for their first use; meanwhile the next panel is asked for, a run with every block of rows. */
 static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth, size_t row,
-                           size_t row_end, const unsigned char *next)
+                           size_t row_end, const next_panel *next)
 {
     const oc_kernels *k = job->kernels;
     const oc_activations *x = job->x;
-    size_t padded = (x->rows + k->gemm_rows - 1) / k->gemm_rows * k->gemm_rows;
-    size_t row_bytes = job->weight->cols * element_size(job->weight->format);
-    size_t ask_bytes = gemm->depth * element_size(job->weight->format), asked = 0;
+    size_t padded = (x->rows + k->gemm_rows - 1) / k->gemm_rows * k->gemm_rows, asked = 0;
     while (row < row_end) {
         if (x->has_panels) { /* row is a multiple of gemm_rows */
             gemm->rows = least(k->gemm_rows, row_end - row);
@@ -90,18 +95,52 @@ static void multiply_panel(const oc_linear_job *job, oc_gemm *gemm, size_t depth
         k->gemm(gemm);
         gemm->y += gemm->rows * gemm->y_stride;
         row += gemm->rows;
-        if (next != NULL && asked < k->gemm_cols) {
-            k->prefetch(next + asked * row_bytes, ask_bytes);
+        if (next->data != NULL && asked < next->runs) {
+            k->prefetch(next->data + asked * next->stride, next->bytes);
             asked++;
         }
     }
+}
+
+/* Widens columns [depth, depth + count) of outputs from `first` on; says where the next panel is. Whole
+ * panels only: what is asked for must be there. */
+static next_panel widen_panel(const oc_linear_job *job, float *widened, size_t first, size_t depth,
+                              size_t count)
+{
+    const oc_kernels *k = job->kernels;
+    const oc_matrix *w = job->weight;
+    next_panel next = {.data = NULL};
+    bool more = first + 2 * k->gemm_cols <= w->rows;
+    if (w->format == OC_FORMAT_BF16) {
+        size_t tile_bytes = (w->cols / OC_BF16_STEP + w->cols % OC_BF16_STEP) * OC_BF16_LINE;
+        const unsigned char *packed =
+            (const unsigned char *)w->data + depth / OC_BF16_STEP * OC_BF16_LINE;
+        k->pack_bf16(widened, packed, tile_bytes, first, w->rows, count);
+        if (more) {
+            next.data = packed + (first + k->gemm_cols) / OC_BF16_TILE * tile_bytes;
+            next.stride = tile_bytes;
+            next.bytes = count / OC_BF16_STEP * OC_BF16_LINE;
+            next.runs = k->gemm_cols / OC_BF16_TILE;
+        }
+        return next;
+    }
+    size_t element = element_size(w->format);
+    const unsigned char *source =
+        (const unsigned char *)w->data + (first * w->cols + depth) * element;
+    k->pack[w->format](widened, source, w->cols, least(k->gemm_cols, w->rows - first), count);
+    if (more) {
+        next.stride = w->cols * element;
+        next.data = source + k->gemm_cols * next.stride;
+        next.bytes = count * element;
+        next.runs = k->gemm_cols;
+    }
+    return next;
 }
 
 static void multiply_item(const oc_linear_job *job, size_t item, float *widened, float *sums)
 {
     const oc_kernels *k = job->kernels;
     const oc_matrix *w = job->weight;
-    size_t element = element_size(w->format);
     size_t row = item % job->row_blocks * job->block_rows;
     size_t row_end = least(row + job->block_rows, job->x->rows), depth = 0;
     oc_gemm gemm = {.outputs = k->gemm_cols, .w = widened, .w_step = k->gemm_cols};
@@ -114,15 +153,12 @@ static void multiply_item(const oc_linear_job *job, size_t item, float *widened,
             if (first >= w->rows) {
                 break;
             }
-            const unsigned char *source =
-                (const unsigned char *)w->data + (first * w->cols + depth) * element;
-            k->pack[w->format](widened, source, w->cols, least(k->gemm_cols, w->rows - first),
-                               gemm.depth);
-            /* Whole panels only: what is asked for must be there. */
-            bool more = p + 1 < job->strip_panels && first + 2 * k->gemm_cols <= w->rows;
+            next_panel next = widen_panel(job, widened, first, depth, gemm.depth);
+            if (p + 1 == job->strip_panels) {
+                next.data = NULL;
+            }
             gemm.y = sums + p * job->block_rows * k->gemm_cols;
-            multiply_panel(job, &gemm, depth, row, row_end,
-                           more ? source + k->gemm_cols * w->cols * element : NULL);
+            multiply_panel(job, &gemm, depth, row, row_end, &next);
         }
         depth += gemm.depth;
     } while (depth < w->cols);

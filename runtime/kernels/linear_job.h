@@ -1,7 +1,7 @@
-/* linear_job.h - what linear.c hands to the two ways of multiplying: by float32 panels
- * (linear_floats.c) and by packed tiles (linear_quant.c).
+/* linear_job.h - what linear.c hands to the ways of multiplying: by float32 panels (linear_floats.c),
+ * by packed tiles of codes (linear_quant.c) and by tiles of bfloat16 (linear_bf16.c).
  *
- * Both cut the product alike. A work item is a strip of outputs times a block of rows. Within it the
+ * The first two cut the product alike. A work item is a strip of outputs times a block of rows. Within it the
  * columns come in blocks, so that one block of activations stays in the level-2 cache while all of the
  * strip's weights pass over it, and one panel of weights stays in the level-1 cache while the rows
  * pass over it. Sums gather in the worker's memory, where whole panels may be written, and go to y at
@@ -15,8 +15,9 @@ enum {
     /* Panels of a strip; one when there are few rows, for then the weights are what is read. */
     OC_STRIP_PANELS = 4,
     OC_STRIP_LEAST_ROWS = 48,
-    /* Bytes of weights that one claim of a one-row product reads. */
-    OC_ROW_CHUNK_BYTES = 128 * 1024
+    /* Bytes of weights that one claim of a product of few rows reads: a thread's claims follow one
+     * another, so the size only says how unevenly the threads may end. */
+    OC_ROW_CHUNK_BYTES = 16 * 1024
 };
 
 typedef struct oc_linear_job {
@@ -26,6 +27,9 @@ typedef struct oc_linear_job {
     const oc_activations *x;
     float *y; /* [x->rows, y_stride] */
     size_t y_stride;
+    /* bias, y and y_stride and more. Where it asks for more, linear_quant.c must be done through
+     * oc_linear_store when there are OC_STRIP_LEAST_ROWS rows; linear.c does it for fewer. */
+    const oc_linear_output *output;
     oc_pool *pool;        /* NULL when the product is too small to be worth it */
     size_t panel_outputs; /* of one panel, or of one pair of tiles */
     size_t strip_panels;
@@ -39,6 +43,11 @@ typedef struct oc_linear_job {
 /* Each takes its memory from arena and, unless that only counts or is too small, multiplies. */
 void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
 void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
+/* Packed formats, 1..OC_QUANT_FEW_ROWS rows prepared for them; needs no memory. y_stride 0: of each
+ * part the number of its rows. count: 1..OC_LINEAR_PARTS. */
+void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
+                   size_t count, const oc_activations *x, size_t y_stride);
+void oc_linear_bf16(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
 
 /* False when memory was only counted or did not fit. */
 bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
@@ -46,8 +55,11 @@ bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_ar
 /* Fills in the cut from panel_outputs: even blocks of at most about most_rows, a multiple of multiple.
  * Returns the number of work items. */
 size_t oc_linear_cut(oc_linear_job *job, size_t most_rows, size_t multiple);
-/* sums [strip_panels][block_rows][panel_outputs] of one work item to y, bias added. */
+/* sums [strip_panels][block_rows][panel_outputs] of one work item to the output. */
 void oc_linear_store(const oc_linear_job *job, size_t item, const float *sums);
+/* rows x count sums to the output, from row and output `first` on. */
+void oc_linear_finish(const oc_linear_job *job, size_t row, size_t rows, size_t first, size_t count,
+                      const float *sums, size_t sums_stride);
 /* y += bias, for outputs [first, first + count) of one row. */
 void oc_linear_add_bias(const oc_linear_job *job, float *y, size_t first, size_t count);
 

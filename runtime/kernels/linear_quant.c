@@ -1,6 +1,5 @@
-/* linear_quant.c - products with Q8 and Q4 weights, see linear_job.h and quant_format.h: few rows tile
- * by tile straight from the packed bytes; more rows by pairs of tiles, Q4 unpacked to 8 bits on the
- * way into the level-1 cache. */
+/* linear_quant.c - products of many rows with Q8 and Q4 weights, see linear_job.h and quant_format.h: by
+ * pairs of tiles, Q4 unpacked to 8 bits on the way into the level-1 cache. Few rows are linear_few.c. */
 #include "runtime/kernels/linear_job.h"
 
 #include <string.h>
@@ -11,7 +10,7 @@ enum {
     /* Of a pair of tiles these hold 16 KiB of codes: half a level-1 cache. */
     GROUP_BLOCK = OC_QUANT_BLOCK_GROUPS,
     /* Their activations, 512 columns of so many rows, and a strip's sums fit a level-2 cache. */
-    BLOCK_ROWS = 384,
+    BLOCK_ROWS = 512,
     CODES_BYTES = PAIR * GROUP_BLOCK * OC_QUANT_STEPS * OC_QUANT_LINE
 };
 
@@ -24,36 +23,6 @@ static bool is_q4(const oc_linear_job *job)
 {
     return job->weight->format == OC_FORMAT_Q4;
 }
-
-/* ---- few rows -------------------------------------------------------------------------------- */
-
-static void multiply_few_tiles(void *argument, size_t begin, size_t end, int worker)
-{
-    const oc_linear_job *job = argument;
-    const oc_quantised *q = &job->x->quantised;
-    float sums[OC_QUANT_FEW_ROWS][OC_QUANT_TILE];
-    oc_quant_product product = {.rows = job->x->rows,
-                                .tiles = 1,
-                                .groups = job->layout.groups,
-                                .x = q->values,
-                                .x_groups = q->groups,
-                                .y = sums[0],
-                                .y_stride = OC_QUANT_TILE};
-    (void)worker;
-    for (size_t tile = begin; tile < end; tile++) {
-        product.packed = (const unsigned char *)job->weight->data + tile * job->layout.tile_bytes;
-        (is_q4(job) ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
-        size_t first = tile * OC_QUANT_TILE;
-        size_t count = least(OC_QUANT_TILE, job->weight->rows - first);
-        for (size_t r = 0; r < product.rows; r++) {
-            float *y = job->y + r * job->y_stride + first;
-            memcpy(y, sums[r], count * sizeof *y);
-            oc_linear_add_bias(job, y, first, count);
-        }
-    }
-}
-
-/* ---- many rows ------------------------------------------------------------------------------- */
 
 /* Weights come from memory for their first use; while a pair is multiplied, the next one is asked for
  * a little with every panel of rows. */
@@ -75,21 +44,37 @@ static void ask_slice(const oc_linear_job *job, next_pair *next)
     next->done += bytes;
 }
 
-/* One pair of tiles' groups [group, group + product->groups) times rows [row, row_end). */
-static void multiply_pair(const oc_linear_job *job, oc_quant_product *product, size_t group,
-                          size_t row, size_t row_end, next_pair *next)
+/* What a pass over the rows does beside multiplying. */
+typedef struct pair_pass {
+    size_t group, row, row_end;
+    size_t output;    /* the pair's first */
+    bool first, last; /* block of groups: sums begin, and are finished */
+    next_pair *next;
+} pair_pass;
+
+/* One pair of tiles' groups [group, group + product->groups) times rows [row, row_end). Sums begin and
+ * end while they are in the level-1 cache. */
+static void multiply_pair(const oc_linear_job *job, oc_quant_product *product,
+                          const pair_pass *pass)
 {
     const oc_kernels *k = job->kernels;
     const oc_quantised *q = &job->x->quantised;
-    while (row < row_end) {
-        product->rows = least(k->quant_rows, row_end - row);
-        size_t at = group * job->x->rows + row * product->groups; /* in groups */
+    size_t outputs = least(PAIR_OUTPUTS, job->weight->rows - pass->output);
+    for (size_t row = pass->row; row < pass->row_end; row += product->rows) {
+        product->rows = least(k->quant_rows, pass->row_end - row);
+        size_t at = pass->group * job->x->rows + row * product->groups; /* in groups */
         product->x = q->values + at * OC_QUANT_GROUP;
         product->x_groups = q->groups + at;
+        if (pass->first) {
+            memset(product->y, 0, product->rows * PAIR_OUTPUTS * sizeof *product->y);
+        }
         (is_q4(job) ? k->product_q4 : k->product_q8)(product);
+        if (pass->last) {
+            oc_linear_finish(job, row, product->rows, pass->output, outputs, product->y,
+                             PAIR_OUTPUTS);
+        }
         product->y += product->rows * PAIR_OUTPUTS;
-        row += product->rows;
-        ask_slice(job, next);
+        ask_slice(job, pass->next);
     }
 }
 
@@ -136,7 +121,6 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
     size_t row_end = least(row + job->block_rows, job->x->rows);
     size_t panels = (row_end - row) / job->kernels->quant_rows + 1;
     oc_quant_product product = {.packed_stride = layout->tile_bytes, .y_stride = PAIR_OUTPUTS};
-    memset(sums, 0, job->strip_panels * job->block_rows * PAIR_OUTPUTS * sizeof *sums);
     for (size_t group = 0; group < layout->groups; group += GROUP_BLOCK) {
         product.groups = least(GROUP_BLOCK, layout->groups - group);
         for (size_t p = 0; p < job->strip_panels; p++) {
@@ -155,10 +139,17 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
             }
             next_pair next = find_next(job, item, p, group, panels);
             product.y = sums + p * job->block_rows * PAIR_OUTPUTS;
-            multiply_pair(job, &product, group, row, row_end, &next);
+            size_t pair = item / job->row_blocks * job->strip_panels + p;
+            multiply_pair(job, &product,
+                          &(pair_pass){.group = group,
+                                       .row = row,
+                                       .row_end = row_end,
+                                       .output = pair * PAIR_OUTPUTS,
+                                       .first = group == 0,
+                                       .last = group + product.groups == layout->groups,
+                                       .next = &next});
         }
     }
-    oc_linear_store(job, item, sums);
 }
 
 static void multiply_items(void *argument, size_t begin, size_t end, int worker)
@@ -178,9 +169,8 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
     }
     if (job->x->rows <= OC_QUANT_FEW_ROWS) {
         if (!arena->dry && !arena->overflow) {
-            oc_pool_run(job->pool, job->layout.tiles,
-                        OC_ROW_CHUNK_BYTES / (job->layout.tile_bytes + 1) + 1, multiply_few_tiles,
-                        job);
+            oc_linear_part part = {job->weight, job->bias, job->y};
+            oc_linear_few(job->kernels, job->pool, &part, 1, job->x, job->y_stride);
         }
         return;
     }

@@ -1,4 +1,4 @@
-/* matrix.c - see matrix.h and quant_format.h: sizes, packing, reading a row back.
+/* matrix.c - see matrix.h, bf16_format.h and quant_format.h: sizes, packing, reading a row back.
  *
  * Packing is scalar float32 in a fixed order, built with -ffp-contract=off: the same bytes on every
  * machine. Weights that are not finite are clamped (NaN becomes zero) so that no scale is poisoned;
@@ -6,6 +6,7 @@
 #include "runtime/kernels/matrix.h"
 
 #include "runtime/base/memory.h"
+#include "runtime/kernels/bf16_format.h"
 #include "runtime/kernels/half.h"
 #include "runtime/kernels/quant_format.h"
 
@@ -57,16 +58,34 @@ bool oc_quant_layout_of(oc_format format, size_t rows, size_t cols, oc_quant_lay
     return true;
 }
 
+bool oc_bf16_layout_of(size_t rows, size_t cols, oc_bf16_layout *out)
+{
+    oc_bf16_layout layout = {.tiles = rows / OC_BF16_TILE + (rows % OC_BF16_TILE != 0),
+                             .steps = cols / OC_BF16_STEP + (cols % OC_BF16_STEP != 0)};
+    if (!oc_size_mul(layout.steps, OC_BF16_LINE, &layout.tile_bytes) ||
+        !oc_size_mul(layout.tiles, layout.tile_bytes, &layout.total_bytes)) {
+        return false;
+    }
+    *out = layout;
+    return true;
+}
+
 bool oc_matrix_bytes(oc_format format, size_t rows, size_t cols, size_t *out)
 {
     oc_quant_layout layout;
+    oc_bf16_layout halves;
     size_t count;
     switch (format) {
     case OC_FORMAT_F32:
         return oc_size_mul(rows, cols, &count) && oc_size_mul(count, sizeof(float), out);
     case OC_FORMAT_F16:
-    case OC_FORMAT_BF16:
         return oc_size_mul(rows, cols, &count) && oc_size_mul(count, sizeof(uint16_t), out);
+    case OC_FORMAT_BF16:
+        if (!oc_bf16_layout_of(rows, cols, &halves)) {
+            return false;
+        }
+        *out = halves.total_bytes;
+        return true;
     case OC_FORMAT_Q8:
     case OC_FORMAT_Q4:
         if (!oc_quant_layout_of(format, rows, cols, &layout)) {
@@ -244,6 +263,27 @@ static void pack_tiles(oc_format format, unsigned char *data, size_t rows, size_
     }
 }
 
+/* BF16: a move of numbers. What is padded is zero. */
+static void pack_bf16(unsigned char *data, size_t rows, size_t cols, size_t first, size_t count,
+                      const float *source)
+{
+    oc_bf16_layout layout;
+    if (!oc_bf16_layout_of(rows, cols, &layout)) {
+        return; /* the caller could not have allocated data */
+    }
+    for (size_t r = 0; r < count; r++) {
+        size_t lane = (first + r) % OC_BF16_TILE;
+        unsigned char *tile = data + (first + r) / OC_BF16_TILE * layout.tile_bytes;
+        if (lane == 0 && (count - r < OC_BF16_TILE || cols % OC_BF16_STEP != 0)) {
+            memset(tile, 0, layout.tile_bytes);
+        }
+        for (size_t c = 0; c < cols; c++) {
+            uint16_t half = oc_bf16_narrow(source[r * cols + c]);
+            memcpy(tile + oc_bf16_at(lane, c), &half, sizeof half);
+        }
+    }
+}
+
 void oc_matrix_pack(oc_format format, void *data, size_t rows, size_t cols, size_t first,
                     size_t count, const float *source)
 {
@@ -255,13 +295,12 @@ void oc_matrix_pack(oc_format format, void *data, size_t rows, size_t cols, size
         }
         return;
     case OC_FORMAT_F16:
-    case OC_FORMAT_BF16:
         for (size_t i = 0; i < count * cols; i++) {
-            uint16_t half =
-                format == OC_FORMAT_F16 ? oc_f16_narrow(source[i]) : oc_bf16_narrow(source[i]);
+            uint16_t half = oc_f16_narrow(source[i]);
             memcpy(bytes + (first * cols + i) * sizeof half, &half, sizeof half);
         }
         return;
+    case OC_FORMAT_BF16: pack_bf16(bytes, rows, cols, first, count, source); return;
     case OC_FORMAT_Q8:
     case OC_FORMAT_Q4: pack_tiles(format, bytes, rows, cols, first, count, source); return;
     }
@@ -293,6 +332,21 @@ static void read_packed_row(const oc_matrix *matrix, size_t row, float *out)
     }
 }
 
+static void read_bf16_row(const oc_matrix *matrix, size_t row, float *out)
+{
+    oc_bf16_layout layout;
+    if (!oc_bf16_layout_of(matrix->rows, matrix->cols, &layout)) {
+        return;
+    }
+    const unsigned char *tile =
+        (const unsigned char *)matrix->data + row / OC_BF16_TILE * layout.tile_bytes;
+    for (size_t c = 0; c < matrix->cols; c++) {
+        uint16_t half;
+        memcpy(&half, tile + oc_bf16_at(row % OC_BF16_TILE, c), sizeof half);
+        out[c] = oc_bf16_widen(half);
+    }
+}
+
 void oc_matrix_row(const oc_matrix *matrix, size_t row, float *out)
 {
     const unsigned char *data = matrix->data;
@@ -301,13 +355,13 @@ void oc_matrix_row(const oc_matrix *matrix, size_t row, float *out)
         memcpy(out, data + row * matrix->cols * sizeof(float), matrix->cols * sizeof(float));
         return;
     case OC_FORMAT_F16:
-    case OC_FORMAT_BF16:
         for (size_t i = 0; i < matrix->cols; i++) {
             uint16_t half;
             memcpy(&half, data + (row * matrix->cols + i) * sizeof half, sizeof half);
-            out[i] = matrix->format == OC_FORMAT_F16 ? oc_f16_widen(half) : oc_bf16_widen(half);
+            out[i] = oc_f16_widen(half);
         }
         return;
+    case OC_FORMAT_BF16: read_bf16_row(matrix, row, out); return;
     case OC_FORMAT_Q8:
     case OC_FORMAT_Q4: read_packed_row(matrix, row, out); return;
     }

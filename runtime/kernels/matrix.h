@@ -1,7 +1,8 @@
 /* matrix.h - a weight matrix W [rows, cols] in one of the forms that oc_linear multiplies.
  *
- * F32 is plain row-major and may be the mapped checkpoint itself. F16 and BF16 are plain row-major
- * too. Q8 and Q4 are the packed layout of quant_format.h, the same bytes on disk and in memory. */
+ * F32 is plain row-major and may be the mapped checkpoint itself. F16 is plain row-major too. BF16 is
+ * the packed layout of bf16_format.h, Q8 and Q4 that of quant_format.h: the same bytes on disk and in
+ * memory. */
 #ifndef OC_KERNELS_MATRIX_H
 #define OC_KERNELS_MATRIX_H
 
@@ -23,7 +24,8 @@ enum { OC_FORMATS = 5 };
 enum { OC_MATRIX_TILE = 16 };
 
 typedef struct oc_matrix {
-    const void *data; /* not owned; OC_ALIGNMENT aligned for Q8 and Q4, element aligned else */
+    const void
+        *data; /* not owned; OC_ALIGNMENT aligned for BF16, Q8 and Q4, element aligned else */
     size_t rows, cols;
     oc_format format;
 } oc_matrix;

@@ -2,7 +2,7 @@
 #
 # Each tier's flags stay within its own files. The scalar kernels and the packer must give the same
 # bits from every compiler, so nothing may be fused there.
-set(kernels ${CMAKE_CURRENT_SOURCE_DIR}/runtime/kernels)
+set(kernels ${CMAKE_CURRENT_LIST_DIR})
 
 set_source_files_properties(${kernels}/kernels_scalar.c ${kernels}/matrix.c
   PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
@@ -11,12 +11,17 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   file(GLOB avx2 CONFIGURE_DEPENDS ${kernels}/kernels_avx2*.c)
   set_source_files_properties(${avx2}
     PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-ffp-contract=off")
+  set_source_files_properties(${kernels}/kernels_avxvnni_quant.c
+    PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-mavxvnni;-ffp-contract=off")
   file(GLOB avx512 CONFIGURE_DEPENDS ${kernels}/kernels_avx512*.c)
   set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS
     "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-ffp-contract=off")
-  # What a loop needs beyond its tier is asked of the CPU before it runs.
-  set_source_files_properties(${kernels}/limits_avx2.c
+  set_source_files_properties(${kernels}/kernels_avx512_bf16.c PROPERTIES COMPILE_OPTIONS
+    "-mavx2;-mfma;-mf16c;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx512bf16;-ffp-contract=off")
+  set_source_files_properties(${kernels}/limits_avx2.c PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(${kernels}/limits_avxvnni.c
     PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mavxvnni")
+  # What a loop needs beyond its tier is asked of the CPU before it runs.
   set_source_files_properties(${kernels}/limits_avx512.c PROPERTIES COMPILE_OPTIONS
     "-mavx2;-mfma;-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512vnni;-mavx512bf16")
 endif()
@@ -25,4 +30,6 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     PROPERTIES COMPILE_OPTIONS "-ffp-contract=off")
   set_source_files_properties(${kernels}/kernels_neon_dotprod.c
     PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod;-ffp-contract=off")
+  set_source_files_properties(${kernels}/kernels_neon_i8mm.c
+    PROPERTIES COMPILE_OPTIONS "-march=armv8.2-a+dotprod+i8mm;-ffp-contract=off")
 endif()

@@ -6,6 +6,12 @@
 ocelli_status oc_bind(oc_loader *loader, void *into, const char *prefix, const oc_binding *list,
                       size_t count, ocelli_error *err)
 {
+    return oc_bind_as(loader, into, prefix, list, count, oc_loader_format(loader), err);
+}
+
+ocelli_status oc_bind_as(oc_loader *loader, void *into, const char *prefix, const oc_binding *list,
+                         size_t count, oc_format format, ocelli_error *err)
+{
     for (size_t i = 0; i < count; i++) {
         char name[192];
         unsigned char *place = (unsigned char *)into + list[i].offset;
@@ -14,8 +20,8 @@ ocelli_status oc_bind(oc_loader *loader, void *into, const char *prefix, const o
         }
         snprintf(name, sizeof name, "%s%s", prefix, list[i].name);
         if (list[i].rows != 0) {
-            OC_TRY(oc_loader_matrix(loader, name, list[i].rows, list[i].cols,
-                                    (oc_matrix *)(void *)place, err));
+            OC_TRY(oc_loader_matrix_as(loader, name, list[i].rows, list[i].cols, format,
+                                       (oc_matrix *)(void *)place, err));
         } else {
             OC_TRY(
                 oc_loader_vector(loader, name, list[i].cols, (const float **)(void *)place, err));

@@ -18,5 +18,8 @@ typedef struct oc_binding {
 /* Asks loader for prefix + name of every binding, in order. Errors as the loader's. */
 ocelli_status oc_bind(oc_loader *loader, void *into, const char *prefix, const oc_binding *list,
                       size_t count, ocelli_error *err);
+/* The same with the matrices in another format than the loader's. */
+ocelli_status oc_bind_as(oc_loader *loader, void *into, const char *prefix, const oc_binding *list,
+                         size_t count, oc_format format, ocelli_error *err);
 
 #endif

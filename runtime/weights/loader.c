@@ -45,6 +45,11 @@ uint64_t oc_loader_bytes(const oc_loader *loader)
     return loader->bytes;
 }
 
+uint64_t oc_loader_elements(const oc_loader *loader)
+{
+    return loader->done;
+}
+
 uint64_t oc_loader_owned_bytes(const oc_loader *loader)
 {
     return loader->owned_bytes;
@@ -54,6 +59,25 @@ void oc_loader_set_sink(oc_loader *loader, const oc_loader_sink *sink)
 {
     loader->has_sink = sink != NULL;
     loader->sink = sink != NULL ? *sink : (oc_loader_sink){0};
+}
+
+static ocelli_status put_nothing(void *user, const char *name, oc_format format, size_t rows,
+                                 size_t cols, const void *data, size_t bytes, ocelli_error *err)
+{
+    (void)user;
+    (void)name;
+    (void)format;
+    (void)rows;
+    (void)cols;
+    (void)data;
+    (void)bytes;
+    (void)err;
+    return OCELLI_OK;
+}
+
+void oc_loader_only_sizes(oc_loader *loader)
+{
+    oc_loader_set_sink(loader, &(oc_loader_sink){.put = put_nothing, .announce_only = true});
 }
 
 oc_format oc_loader_format(const oc_loader *loader)
@@ -86,7 +110,7 @@ static void *take_block(oc_loader *loader, const char *name, size_t bytes, ocell
         loader->blocks = grown;
         loader->block_room = room;
     }
-    void *block = oc_alloc(bytes, 1);
+    void *block = oc_alloc_raw(bytes, 1); /* whatever is asked for is written whole */
     if (block == NULL) {
         oc_fail(err, OCELLI_E_MEMORY, "not enough memory for tensor \"%s\" (%zu bytes)",
                 oc_name_label(name, label), bytes);
@@ -130,9 +154,9 @@ static ocelli_status put(const oc_loader *loader, const char *name, oc_format fo
 
 static size_t alignment_of(oc_format format)
 {
-    return format == OC_FORMAT_F32                               ? sizeof(float)
-           : format == OC_FORMAT_F16 || format == OC_FORMAT_BF16 ? sizeof(uint16_t)
-                                                                 : OC_ALIGNMENT;
+    return format == OC_FORMAT_F32   ? sizeof(float)
+           : format == OC_FORMAT_F16 ? sizeof(uint16_t)
+                                     : OC_ALIGNMENT;
 }
 
 /* Bytes that already are what the matrix wants: kept where they are, copied when they do not stand
@@ -165,11 +189,11 @@ static ocelli_status take_ready(oc_loader *loader, const char *name, const void 
 
 /* ---- matrices ------------------------------------------------------------------------------- */
 
+/* BF16 is not among them: a matrix of it lies in tiles, a tensor row by row. */
 static bool is_same_form(oc_dtype dtype, oc_format format)
 {
     return (dtype == OC_F32 && format == OC_FORMAT_F32) ||
-           (dtype == OC_F16 && format == OC_FORMAT_F16) ||
-           (dtype == OC_BF16 && format == OC_FORMAT_BF16);
+           (dtype == OC_F16 && format == OC_FORMAT_F16);
 }
 
 static ocelli_status pack(oc_loader *loader, const char *name, const oc_pack_source *source,

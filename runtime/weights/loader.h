@@ -29,17 +29,19 @@ void oc_loader_close(oc_loader *loader);
 oc_format oc_loader_format(const oc_loader *loader);
 /* Bytes of matrices and vectors given so far (packed or mapped). */
 uint64_t oc_loader_bytes(const oc_loader *loader);
+/* Elements of them: what options.progress_total is measured in. */
+uint64_t oc_loader_elements(const oc_loader *loader);
 /* Bytes of them in memory of our own (not mapped). */
 uint64_t oc_loader_owned_bytes(const oc_loader *loader);
 
 /* Matrix [rows, cols] of tensor name. A tensor of higher rank is taken as its flattening when the
- * product of its last axes is cols (the patch embedding's [H, 3, 2, 16, 16]). F32 from an aligned
- * F32 tensor, and what a package holds packed, are used in place; all else is packed into memory of
- * the loader. Errors as oc_weights_get; a packed tensor whose format, size or shape is not what its
+ * product of its last axes is cols (the patch embedding's [H, 3, 2, 16, 16]). F32 and F16 from an
+ * aligned tensor of that type, and what a package holds packed, are used in place; all else is packed
+ * into memory of the loader. Errors as oc_weights_get; a packed tensor whose format, size or shape is not what its
  * metadata and the caller say is OCELLI_E_FORMAT. */
 ocelli_status oc_loader_matrix(oc_loader *loader, const char *name, size_t rows, size_t cols,
                                oc_matrix *out, ocelli_error *err);
-/* As above in another format than the loader's (the lm_head stays Q8 when the body is Q4). */
+/* As above in another format than the loader's (an untied lm_head is Q8 when the body is Q4). */
 ocelli_status oc_loader_matrix_as(oc_loader *loader, const char *name, size_t rows, size_t cols,
                                   oc_format format, oc_matrix *out, ocelli_error *err);
 /* Vector [count], widened to float32. */
@@ -73,5 +75,7 @@ typedef struct oc_loader_sink {
     bool announce_only;
 } oc_loader_sink;
 void oc_loader_set_sink(oc_loader *loader, const oc_loader_sink *sink);
+/* With a sink of its own: every request is answered with its size and no data; nothing is read. */
+void oc_loader_only_sizes(oc_loader *loader);
 
 #endif

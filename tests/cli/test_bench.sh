@@ -28,12 +28,24 @@ assert [n for g, n in rows if g == "caption"] == ["first token", "64 tokens"]
 m = o["machine"]
 assert m["read_bytes_per_second"] > 0 and m["f32_operations_per_second"] > 0
 
-# Every figure is a number, and the share is what it says.
+# Every figure is a number, and the share is what it says: of a limit that follows from the work and
+# from the machine as it was then, which is never above the best it has shown.
 for f in o["figures"]:
     assert f["runs"] == 1 and 0 < f["least"] <= f["median"] <= f["most"], f
     if f["group"] in ("load", "memory"):
         assert "limit" not in f
         continue
+    w, now = f["work"], f["machine"]
+    assert set(now) | {"cpu_tier", "threads"} == set(m)
+    assert all(0 <= now[k] <= m[k] for k in now), (now, m)
+    half = max(now["f32_operations_per_second"], now["bf16_operations_per_second"])
+    byte = max(half, now["int8_operations_per_second"])
+    if f["group"] in ("encode", "prefill"):
+        peak = half if f["group"] == "encode" else byte
+        seconds = max(w["linear_operations"] / peak + w["attention_operations"] / half,
+                      w["bytes"] / now["read_bytes_per_second"])
+        limit = seconds if f["group"] == "encode" else int(f["name"].split()[0]) / seconds
+        assert abs(limit - f["limit"]) < 1e-6 * limit, f
     share = f["limit"] / f["median"] if f["unit"] == "seconds" else f["median"] / f["limit"]
     assert abs(share - f["share"]) < 1e-6 * share, f
 
@@ -64,7 +76,8 @@ decode = rows["decode", "after 2048 tokens"]["work"]
 assert decode["attention_operations"] == 4 * q * L * sum(2048 + i for i in range(1, 33))
 
 # The 512 MiB that measuring the machine takes are not in the peak.
-assert rows["memory", "peak RSS"]["median"] < 512 << 20, rows["memory", "peak RSS"]
+peak = rows["memory", "peak RSS of a caption"]["median"]
+assert peak < 512 << 20 and rows["memory", "PSS after it"]["median"] < 512 << 20, peak
 
 import xml.dom.minidom
 chart = xml.dom.minidom.parse("all.svg")
@@ -89,6 +102,32 @@ run bench -m "$MODEL" --only load,memory --quick -q
 expect_code 0
 expect_no_err
 expect_order load cold load warm memory 'peak RSS' memory PSS
+
+# The form of the tower moves its limit: eight bits are computed at the int8 peak, float32 at its own.
+for vision in q8 f32; do
+    run bench -m "$MODEL" --only encode --quick -q --json --vision $vision
+    expect_code 0
+    expect_json "o[0]['vision_type'] == '$vision'"
+    has_python && { python3 - $vision <<'PYTHON' || fail "the limit of $vision"; }
+import json, sys
+f = json.load(open("out"))["figures"][0]
+w, m = f["work"], f["machine"]
+single = m["f32_operations_per_second"]
+half = max(single, m["bf16_operations_per_second"])
+linear, attention = (single, single) if sys.argv[1] == "f32" else (max(half, m["int8_operations_per_second"]), half)
+limit = max(w["linear_operations"] / linear + w["attention_operations"] / attention,
+            w["bytes"] / m["read_bytes_per_second"])
+assert abs(limit - f["limit"]) < 1e-6 * limit, f
+PYTHON
+done
+
+# Cost over size, only where it is asked for: what does not fit is left out or shrunk, and says so.
+run bench -m "$MODEL" --only sizes --json --runs 1
+expect_code 0
+expect_err_has 'a prompt of 8192 tokens: left out, since the model.s context is 4096 tokens'
+expect_json '[f["name"] for f in o[0]["figures"]] == ["prefill 512 tokens", "prefill 2048 tokens", "decode after 2048", "encode 256x256", "encode 512x512", "encode 1024x1024", "encode 2048x2048", "encode 4096x4096"]'
+expect_json 'all(f["group"] == "sizes" and f["limit"] > 0 and f["peak_bytes"] > 0 and f["told_bytes"] > 0 for f in o[0]["figures"])'
+expect_json '[f["detail"] for f in o[0]["figures"]][3] == "16 tokens, resized to 128x128"'
 
 # The threads and the tier of the model are those of the machine's limit.
 run bench -m "$MODEL" --only decode --quick -q --json --cpu scalar -t 1

@@ -74,6 +74,8 @@ check "--background needs six hexadecimal digits" caption a.png --background fff
 check "--alpha needs one of: white drop; not 'purple-ish'" caption a.png --alpha purple-ish
 check "--alpha needs one of: white drop; not ''" caption a.png --alpha ""
 check "--quant needs one of: f32 f16 q8 q4; not 'q5'" pack a b --quant q5
+check "--vision needs one of: bf16 q8 f32; not 'f16'" caption a.png --vision f16
+check "--vision needs one of: bf16 q8 f32; not 'q4'" pack a b --vision q4
 check "one of bash, zsh, fish; not 'csh'" completions csh
 check "there is no command 'captoin'" help captoin
 

@@ -54,6 +54,40 @@ expect_json 'o[0]["quant"] == "q4"'
 run verify again
 expect_answer good
 
+# The tower's form: a package answers as the checkpoint does in that form, and says what it is.
+for vision in bf16 q8 f32; do
+    run pack "$MODEL" v$vision --quant q4 --vision $vision -q
+    expect_code 0
+    expect_no_err
+    run verify v$vision -q
+    expect_answer good
+    run info v$vision --json
+    expect_json "o[0]['vision_type'] == '$vision' and o[0]['quant'] == 'q4'"
+    run info v$vision
+    expect_out_has "decoder q4, vision $vision\$"
+    grep -q "\"vision\":.*\"$vision\"" v$vision/manifest.json || fail "the manifest does not say $vision"
+    run caption "$picture" -m v$vision -q
+    expect_code 0
+    cp out packed
+    run caption "$picture" -m "$MODEL" --quant q4 --vision $vision -q
+    expect_answer "A pineapple on a red background."
+    cmp -s out packed || fail "$vision: the package answers otherwise"
+done
+[ "$(size vq8)" -lt "$(size vbf16)" ] && [ "$(size vbf16)" -lt "$(size vf32)" ] ||
+    fail "the towers' sizes are not in order"
+run caption "$picture" -m vq8 --vision bf16
+expect_refusal "vq8: its vision tower is packed as q8, so it cannot be opened as bf16"
+run info "$MODEL" --json --quant f32
+expect_json 'o[0]["vision_type"] == "f32"'
+run info "$MODEL" --json
+expect_json 'o[0]["vision_type"] == "bf16" and o[0]["vision"]["intermediate_size"] == 640 and o[0]["vision"]["taps"] == 3'
+
+# A package of an earlier version says what to do.
+sed 's/"version":.*,/"version": 1,/' vbf16/manifest.json >old.json
+cp old.json vbf16/manifest.json
+run caption "$picture" -m vbf16
+expect_refusal "package version 1; this program reads version 2: pack the checkpoint again"
+
 # Damage is found, by name.
 printf 'X' | dd of=again/decoder.safetensors bs=1 seek=200000 conv=notrunc 2>/dev/null
 run verify again

@@ -1,11 +1,12 @@
 /* bench.c - the kernel checker's --bench: what the operations reach on shapes of a 2B model, in GOP/s
  * (a multiply-add is two) and GB/s of weights or cache read. Beside them what the machine can do at
- * best, measured the same way: bytes read, and multiply-adds from registers. Never a gate. */
+ * best (limits.h): bytes read, and multiply-adds from registers, for 1 s. Never a gate. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/base/arena.h"
 #include "runtime/base/memory.h"
 #include "runtime/kernels/attention.h"
 #include "runtime/kernels/dispatch.h"
+#include "runtime/kernels/limits.h"
 #include "runtime/kernels/linear.h"
 #include "runtime/kernels/operations.h"
 #include "tests/kernels/check.h"
@@ -135,12 +136,52 @@ static void bench_full(bench *b, size_t rows, size_t heads, size_t head_dim)
 {
     size_t width = heads * head_dim;
     float *qkv = floats(b, rows * 3 * width), *out = need(oc_alloc(rows * width, sizeof *out));
-    oc_attention_full_job job = {qkv,   qkv + width, qkv + 2 * width, out,      3 * width,
-                                 width, rows,        heads,           head_dim, 0.125f};
+    oc_attention_full_job job = {.query = qkv,
+                                 .key = qkv + width,
+                                 .value = qkv + 2 * width,
+                                 .out = out,
+                                 .stride = 3 * width,
+                                 .out_stride = width,
+                                 .rows = rows,
+                                 .heads = heads,
+                                 .head_dim = head_dim,
+                                 .scale = 0.125f};
     char what[64];
     double took = time_best(b, run_full, &job);
     snprintf(what, sizeof what, "full attention %zu x %zu x %zu", rows, heads, head_dim);
     report(b, what, took, 4.0 * (double)rows * (double)rows * (double)width, 0.0);
+    oc_free(qkv);
+    oc_free(out);
+}
+
+static void run_full_bf16(bench *b, void *argument)
+{
+    oc_arena_release(&b->arena, 0);
+    oc_attention_full_bf16(&b->compute, &b->arena, argument);
+}
+
+static void bench_full_bf16(bench *b, size_t rows, size_t heads, size_t head_dim)
+{
+    size_t width = heads * head_dim;
+    float *wide = floats(b, rows * 3 * width);
+    uint16_t *qkv = need(oc_alloc(rows * 3 * width, sizeof *qkv));
+    uint16_t *out = need(oc_alloc(rows * width, sizeof *out));
+    b->compute.kernels->narrow_bf16(qkv, wide, rows * 3 * width);
+    oc_attention_bf16_job job = {.query = qkv,
+                                 .key = qkv + width,
+                                 .value = qkv + 2 * width,
+                                 .out = out,
+                                 .stride = 3 * width,
+                                 .out_stride = width,
+                                 .rows = rows,
+                                 .heads = heads,
+                                 .head_dim = head_dim,
+                                 .scale = 0.125f};
+    char what[64];
+    double took = time_best(b, run_full_bf16, &job);
+    snprintf(what, sizeof what, "full attention bf16 %zu x %zu x %zu", rows, heads, head_dim);
+    report(b, what, took, 4.0 * (double)rows * (double)rows * (double)width, 0.0);
+    oc_free(wide);
     oc_free(qkv);
     oc_free(out);
 }
@@ -244,32 +285,6 @@ static void bench_pointwise(bench *b)
 
 /* ---- what the machine can do ----------------------------------------------------------------- */
 
-typedef struct read_job {
-    const uint64_t *words;
-    uint64_t sums[64];
-} read_job;
-
-static void read_range(void *argument, size_t begin, size_t end, int worker)
-{
-    read_job *job = argument;
-    uint64_t sums[16] = {0};
-    for (size_t i = begin; i + 16 <= end; i += 16) {
-        for (size_t j = 0; j < 16; j++) {
-            sums[j] += job->words[i + j];
-        }
-    }
-    for (size_t j = 0; j < 16; j++) {
-        job->sums[worker % 64] += sums[j];
-    }
-}
-
-enum { READ_WORDS = 1 << 26 }; /* 512 MiB */
-
-static void run_read(bench *b, void *argument)
-{
-    oc_pool_run(b->compute.pool, READ_WORDS, 1 << 14, read_range, argument);
-}
-
 /* One tile of packed weights in a level-1 cache, many times: the product kernel's own ceiling. */
 static void run_product(bench *b, void *argument)
 {
@@ -282,12 +297,16 @@ static void run_product(bench *b, void *argument)
 static void bench_limits(bench *b)
 {
     const oc_kernels *k = b->compute.kernels;
-    read_job reading = {.words = need(oc_alloc(READ_WORDS, 8))};
-    for (size_t i = 0; i < READ_WORDS; i++) {
-        ((uint64_t *)(uintptr_t)reading.words)[i] = i;
+    oc_limits limits;
+    ocelli_error error;
+    if (oc_limits_measure(&limits, k->tier, b->compute.pool, &error) != OCELLI_OK) {
+        printf("kernel_check: %s\n", error.message);
+        return;
     }
-    report(b, "read memory", time_best(b, run_read, &reading), 0.0, 8.0 * READ_WORDS);
-    oc_free((void *)(uintptr_t)reading.words);
+    report(b, "read memory", 1.0, 0.0, limits.read_bytes);
+    report(b, "peak float32", 1.0, limits.f32, 0.0);
+    report(b, "peak bfloat16", 1.0, limits.bf16, 0.0);
+    report(b, "peak int8", 1.0, limits.int8, 0.0);
     enum { GROUPS = 8, BYTES = GROUPS / 2 * OC_Q8_BLOCK_BYTES };
     oc_quant_product job = {.rows = k->quant_rows, .tiles = 2, .groups = GROUPS};
     job.packed = need(oc_alloc(2, BYTES));
@@ -329,6 +348,15 @@ static int bench_tier(const char *tier, int threads)
     for (int f = 0; f < OC_FORMATS; f++) {
         bench_linear(&b, (oc_format)f, many, 6144, 2048);
         bench_linear(&b, (oc_format)f, many, 2048, 6144);
+    }
+    for (size_t rows = 512; rows <= 1200 && kernels.bf16_products; rows += 1200 - 512) {
+        bench_linear(&b, OC_FORMAT_BF16, rows, 4096, 1024); /* the tower's */
+        bench_linear(&b, OC_FORMAT_BF16, rows, 1024, 4096);
+        bench_linear(&b, OC_FORMAT_BF16, rows, 3072, 1024);
+    }
+    if (kernels.bf16_products) {
+        bench_full_bf16(&b, 1200, 16, 64);
+        bench_full_bf16(&b, 4096, 16, 64);
     }
     bench_full(&b, slow ? 128 : 1200, 16, 64);
     bench_full(&b, slow ? 128 : 1200, 16, 72);

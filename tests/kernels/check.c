@@ -122,7 +122,9 @@ static int check_tier(const char *name, uint64_t seed)
     c.fused = strcmp(name, "scalar") != 0;
     for (int round = 0; round < ROUNDS; round++) {
         check_float_kernels(&c);
+        check_bf16_kernels(&c);
         check_quant_kernels(&c);
+        check_cached_kernels(&c);
     }
     printf("%s: %d failures\n", name, c.failures);
     return c.failures;

@@ -48,7 +48,9 @@ void check_near(checker *c, const char *kernel, size_t at, float got, double exp
                 double bound);
 
 void check_float_kernels(checker *c);
+void check_bf16_kernels(checker *c);
 void check_quant_kernels(checker *c);
+void check_cached_kernels(checker *c);
 int bench_all(const char *only_tier, int threads);
 
 #endif

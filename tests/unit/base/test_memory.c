@@ -40,6 +40,22 @@ Test(memory, blocks_are_aligned_and_zero)
     oc_free(NULL);
 }
 
+/* Small and large blocks, the latter of which may stand in large pages: every byte is ours. */
+Test(memory, raw_blocks_are_aligned_and_whole)
+{
+    static const size_t sizes[] = {0, 1, 64, 65, 4096, (4 << 20) - 1, 4 << 20, (4 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        unsigned char *block = oc_alloc_raw(sizes[i], 1);
+        cr_assert_not_null(block);
+        cr_assert_eq((uintptr_t)block % OC_ALIGNMENT, 0);
+        memset(block, 0xff, sizes[i]);
+        oc_free(block);
+    }
+    cr_assert_null(oc_alloc_raw(SIZE_MAX, 1));
+    cr_assert_null(oc_alloc_raw(SIZE_MAX - 100, 1));
+    cr_assert_null(oc_alloc_raw((size_t)1 << 33, (size_t)1 << 33));
+}
+
 Test(memory, sizes_that_do_not_fit_are_refused)
 {
     cr_assert_null(oc_alloc(SIZE_MAX, 1));

@@ -50,9 +50,13 @@ static void run_full(const oc_compute *compute, const oc_attention_full_job *job
 static void check_full(const oc_compute *compute, size_t rows, size_t heads, size_t head_dim,
                        float *out)
 {
+    size_t half = head_dim / 2;
     uint64_t seed = rows * 7 + head_dim;
     size_t width = heads * head_dim, stride = 3 * width, out_stride = width + 2;
+    bool turned = head_dim % 8 == 0 && head_dim > 16;
     float *qkv = test_floats(rows * stride, &seed);
+    float *cosine = test_floats(rows * half + 1, &seed),
+          *sine = test_floats(rows * half + 1, &seed);
     oc_attention_full_job job = {.query = qkv,
                                  .key = qkv + width,
                                  .value = qkv + 2 * width,
@@ -66,7 +70,19 @@ static void check_full(const oc_compute *compute, size_t rows, size_t heads, siz
     for (size_t i = 0; i < rows * out_stride; i++) {
         out[i] = 5.0f;
     }
+    for (size_t i = 0; i < rows * half; i++) { /* a rotation */
+        float angle = cosine[i];
+        cosine[i] = cosf(angle);
+        sine[i] = sinf(angle);
+    }
+    job.cosine = turned ? cosine : NULL;
+    job.sine = turned ? sine : NULL;
     run_full(compute, &job);
+    for (size_t i = 0; i < rows * 2 * heads && turned; i++) {
+        size_t r = i / (2 * heads);
+        compute->kernels->rope(qkv + r * stride + i % (2 * heads) * head_dim, cosine + r * half,
+                               sine + r * half, half);
+    }
     for (size_t r = 0; r < rows; r++) {
         for (size_t h = 0; h < heads; h++) {
             double expected[256];
@@ -81,6 +97,8 @@ static void check_full(const oc_compute *compute, size_t rows, size_t heads, siz
         cr_assert_eq(out[r * out_stride + width], 5.0f);
     }
     oc_free(qkv);
+    oc_free(cosine);
+    oc_free(sine);
 }
 
 Test(attention, full)
@@ -103,6 +121,150 @@ Test(attention, full)
     }
     oc_free(first);
     oc_free(again);
+}
+
+/* ---- in bfloat16 ----------------------------------------------------------------------------- */
+
+static void run_bf16(const oc_compute *compute, const oc_attention_bf16_job *job)
+{
+    oc_arena dry = oc_arena_dry(), arena = {0};
+    ocelli_error error;
+    oc_attention_full_bf16(compute, &dry, job);
+    cr_assert_eq(oc_arena_reserve(&arena, dry.peak, "test", &error), OCELLI_OK);
+    memset(arena.base, 0xff, arena.capacity); /* NaN: what is not written must not be read */
+    oc_attention_full_bf16(compute, &arena, job);
+    cr_assert(!arena.overflow && arena.used == 0);
+    cr_assert_eq(arena.peak, dry.peak);
+    oc_arena_close(&arena);
+}
+
+/* Against sums in double. A weight is cut to 8 bits (2^-7 of itself at most, and the sum of weights
+ * with it); a score of about 1.3 standard deviations comes from queries rounded to 2^-8. Results are
+ * means of normal numbers: 0.02 is generous for either, and a wrong key would be off by far more. */
+static void check_bf16(const oc_compute *compute, size_t rows, size_t heads, size_t head_dim,
+                       bool turned, float *out)
+{
+    uint64_t seed = rows * 7 + head_dim;
+    size_t width = heads * head_dim, stride = 3 * width + 1, out_stride = width + 3;
+    size_t half = head_dim / 2;
+    float *qkv = test_floats(rows * stride, &seed);
+    float *cosine = test_floats(rows * half + 1, &seed),
+          *sine = test_floats(rows * half + 1, &seed);
+    uint16_t *halves = oc_alloc(rows * stride, sizeof *halves);
+    uint16_t *narrow = oc_alloc(rows * out_stride, sizeof *narrow);
+    for (size_t i = 0; i < rows * stride; i++) {
+        halves[i] = oc_bf16_narrow(qkv[i]);
+        qkv[i] = oc_bf16_widen(halves[i]);
+    }
+    for (size_t i = 0; i < rows * half; i++) { /* a rotation */
+        float angle = cosine[i];
+        cosine[i] = cosf(angle);
+        sine[i] = sinf(angle);
+    }
+    oc_attention_bf16_job job = {.query = halves,
+                                 .key = halves + width,
+                                 .value = halves + 2 * width,
+                                 .wide_out = out,
+                                 .stride = stride,
+                                 .out_stride = out_stride,
+                                 .rows = rows,
+                                 .heads = heads,
+                                 .head_dim = head_dim,
+                                 .scale = 1.3f / sqrtf((float)head_dim)};
+    for (size_t i = 0; i < rows * out_stride; i++) {
+        out[i] = 5.0f;
+    }
+    if (turned) {
+        job.cosine = cosine;
+        job.sine = sine;
+        for (size_t i = 0; i < rows * 2 * heads; i++) {
+            size_t r = i / (2 * heads);
+            float *v = qkv + r * stride + i % (2 * heads) * head_dim;
+            compute->kernels->rope(v, cosine + r * half, sine + r * half, half);
+        }
+    }
+    run_bf16(compute, &job);
+    for (size_t r = 0; r < rows; r++) {
+        for (size_t h = 0; h < heads; h++) {
+            double expected[256];
+            reference(expected, qkv + r * stride + h * head_dim, qkv + width + h * head_dim,
+                      qkv + 2 * width + h * head_dim, stride, rows, head_dim, (double)job.scale);
+            for (size_t d = 0; d < head_dim; d++) {
+                double got = (double)out[r * out_stride + h * head_dim + d];
+                cr_assert(fabs(got - expected[d]) < 0.02, "%s rows %zu head_dim %zu: %g not %g",
+                          compute->kernels->tier, rows, head_dim, got, expected[d]);
+            }
+        }
+        cr_assert_eq(out[r * out_stride + width], 5.0f);
+    }
+    job.out = narrow; /* the same, rounded */
+    memset(narrow, 0x11, rows * out_stride * sizeof *narrow);
+    run_bf16(compute, &job);
+    for (size_t i = 0; i < rows * out_stride; i++) {
+        cr_assert_eq(narrow[i], i % out_stride < width ? oc_bf16_narrow(out[i]) : 0x1111);
+    }
+    oc_free(qkv);
+    oc_free(cosine);
+    oc_free(sine);
+    oc_free(halves);
+    oc_free(narrow);
+}
+
+Test(attention, full_bf16)
+{
+    static const size_t rows[] = {1, 16, 47, 49, 127, 128, 131, 300}, dims[] = {5, 16, 64, 72};
+    float *first = oc_alloc(300 * 200, sizeof *first), *again = oc_alloc(300 * 200, sizeof *again);
+    for (int tier = 0; oc_kernels_tier(tier) != NULL; tier++) {
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            for (size_t j = 0; j < sizeof dims / sizeof dims[0]; j++) {
+                for (int threads = 0; threads < 4; threads += 3) {
+                    test_compute t;
+                    test_compute_open(&t, oc_kernels_tier(tier), threads);
+                    /* What is reference elsewhere is tried on fewer shapes: it is slow. */
+                    if (t.kernels.bf16_products || rows[i] <= 131) {
+                        check_bf16(&t.compute, rows[i], 2, dims[j], j != 1 && dims[j] % 2 == 0,
+                                   threads == 0 ? first : again);
+                        size_t bytes = rows[i] * (2 * dims[j] + 3) * sizeof *first;
+                        cr_assert(threads == 0 || memcmp(first, again, bytes) == 0);
+                    }
+                    test_compute_close(&t);
+                }
+            }
+        }
+    }
+    oc_free(first);
+    oc_free(again);
+}
+
+/* Scores far apart and rising: what has been summed is corrected, weights vanish, nothing is NaN. */
+Test(attention, full_bf16_with_large_scores)
+{
+    enum { ROWS = 200, DIM = 16 };
+    uint64_t seed = 3;
+    float out[ROWS * DIM], *values = test_floats(ROWS * DIM, &seed);
+    uint16_t query[ROWS * DIM], key[ROWS * DIM], value[ROWS * DIM];
+    test_compute t;
+    test_compute_open(&t, NULL, 0);
+    for (size_t i = 0; i < ROWS * DIM; i++) {
+        query[i] = oc_bf16_narrow(i % DIM == 0 ? 1.0f : 0.0f);
+        key[i] = oc_bf16_narrow((float)(i / DIM) * 4.0f); /* 0, 4 .. 796 */
+        value[i] = oc_bf16_narrow(values[i]);
+    }
+    run_bf16(&t.compute, &(oc_attention_bf16_job){.query = query,
+                                                  .key = key,
+                                                  .value = value,
+                                                  .wide_out = out,
+                                                  .stride = DIM,
+                                                  .out_stride = DIM,
+                                                  .rows = ROWS,
+                                                  .heads = 1,
+                                                  .head_dim = DIM,
+                                                  .scale = 10.0f});
+    for (size_t i = 0; i < ROWS * DIM; i++) { /* all of the weight on the last key */
+        cr_assert_float_eq(out[i], oc_bf16_widen(value[(ROWS - 1) * DIM + i % DIM]), 1e-6f);
+    }
+    oc_free(values);
+    test_compute_close(&t);
 }
 
 /* ---- the cache ------------------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ Test(limits, reading_reads_every_byte)
 #if defined(__x86_64__)
     uint32_t features = oc_cpu_features();
     if ((features & OC_CPU_AVX2) != 0) {
-        oc_limit_loops_avx2(&loops, features);
+        oc_limit_loops_avx2(&loops);
         cr_assert_eq(loops.read(bytes, sizeof bytes), expected);
     }
     if ((features & OC_CPU_AVX512) != 0) {
@@ -71,7 +71,7 @@ Test(limits, peak_loops_compute)
 #if defined(__x86_64__)
     uint32_t features = oc_cpu_features();
     if ((features & OC_CPU_AVX2) != 0) {
-        oc_limit_loops_avx2(&loops, features);
+        oc_limit_loops_avx2(&loops);
         check_f32(&loops.f32);
     }
     if ((features & OC_CPU_AVX512) != 0) {
@@ -106,7 +106,7 @@ Test(limits, dot_products_compute)
     uint32_t features = oc_cpu_features();
     oc_limit_loops_scalar(&loops);
     if ((features & OC_CPU_AVX_VNNI) != 0) {
-        oc_limit_loops_avx2(&loops, features);
+        oc_limit_loops_avxvnni(&loops);
         check_int8(&loops.int8);
     }
     if ((features & OC_CPU_AVX512_VNNI) != 0) {

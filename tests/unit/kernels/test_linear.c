@@ -49,7 +49,8 @@ static void multiply(const oc_compute *compute, const oc_matrix *weight, const f
 
 /* Against the weights as they read back. What is left: rounding of float32 sums, and for packed
  * formats the rounding of activations to 127 steps of their group's largest: at most half a step for
- * each column, hardly ever more than six standard deviations of that in the sum. */
+ * each column, hardly ever more than six standard deviations of that in the sum. With bfloat16 products
+ * it is their rounding to 8 bits: each by at most 2^-8 of itself. */
 static void check_values(const oc_compute *compute, oc_format format, shape s, uint64_t seed)
 {
     size_t stride = s.cols + 3, y_stride = s.outputs + 5;
@@ -58,6 +59,7 @@ static void check_values(const oc_compute *compute, oc_format format, shape s, u
     float *y = oc_alloc(s.rows * y_stride, sizeof *y), *row = oc_alloc(s.cols, sizeof *row);
     oc_matrix weight = pack(format, source, s.outputs, s.cols);
     bool packed = format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4;
+    bool halves = format == OC_FORMAT_BF16 && compute->kernels->bf16_products;
     for (size_t i = 0; i < s.rows * y_stride; i++) {
         y[i] = 77.0f;
     }
@@ -66,17 +68,22 @@ static void check_values(const oc_compute *compute, oc_format format, shape s, u
         oc_matrix_row(&weight, n, row);
         for (size_t r = 0; r < s.rows; r++) {
             double sum = bias[n], magnitude = fabs((double)bias[n]), largest = 0.0, squares = 0.0;
+            double product_squares = 0.0;
             for (size_t k = 0; k < s.cols; k++) {
                 double product = (double)row[k] * (double)x[r * stride + k];
                 sum += product;
                 magnitude += fabs(product);
                 squares += (double)row[k] * (double)row[k];
+                product_squares += product * product;
                 largest = fmax(largest, fabs((double)x[r * stride + k]));
             }
             double bound = magnitude * 1e-6;
             if (packed) {
                 bound += 6.0 * largest / 127.0 / sqrt(12.0) * sqrt(squares) +
                          (s.cols < 8 ? largest / 254.0 * sqrt(squares) : 0.0);
+            }
+            if (halves) {
+                bound += fmin(6.0 / sqrt(3.0) * sqrt(product_squares), magnitude) * 0x1p-8;
             }
             cr_assert(fabs((double)y[r * y_stride + n] - sum) <= bound,
                       "%s %s %zux%zux%zu row %zu output %zu: %g, expected %g within %g",
@@ -212,4 +219,92 @@ Test(linear, too_small_an_arena_is_survived)
     oc_free(source);
     oc_free(x);
     test_compute_close(&t);
+}
+
+/* Normed on the way in, and any output: the bits of the steps one by one, and memory as counted. */
+static void check_output(const oc_compute *compute, oc_format format, size_t rows, bool add,
+                         oc_pointwise pointwise, bool in_halves)
+{
+    enum { OUTPUTS = 75, COLS = 130, STRIDE = OUTPUTS + 3 };
+    uint64_t seed = rows + (uint64_t)format;
+    float *source = test_floats(OUTPUTS * COLS, &seed), *x = test_floats(rows * COLS, &seed);
+    float *bias = test_floats(OUTPUTS, &seed), *weight = test_floats(COLS, &seed);
+    float *normed = oc_alloc(rows * COLS, sizeof *normed);
+    float *sums = oc_alloc(rows * OUTPUTS, sizeof *sums);
+    float *expected = test_floats(rows * STRIDE, &seed), *y = oc_alloc(rows * STRIDE, sizeof *y);
+    uint16_t *halves = oc_alloc(rows * STRIDE, sizeof *halves);
+    uint16_t *expected_halves = oc_alloc(rows * STRIDE, sizeof *halves);
+    oc_matrix matrix = pack(format, source, OUTPUTS, COLS);
+    oc_norm norm = {weight, source, 1e-6f};
+    memcpy(y, expected, rows * STRIDE * sizeof *y);
+    for (size_t r = 0; r < rows; r++) {
+        compute->kernels->layer_norm(normed + r * COLS, x + r * COLS, norm.weight, norm.bias, COLS,
+                                     norm.eps);
+    }
+    multiply(compute, &matrix, NULL, normed, rows, COLS, sums, OUTPUTS);
+    oc_finish finish = {.rows = rows,
+                        .count = OUTPUTS,
+                        .sums = sums,
+                        .sums_stride = OUTPUTS,
+                        .bias = bias,
+                        .pointwise = pointwise,
+                        .add = add,
+                        .y = expected,
+                        .y_stride = STRIDE,
+                        .halves = in_halves ? expected_halves : NULL,
+                        .halves_stride = STRIDE};
+    compute->kernels->finish(&finish);
+    oc_linear_output output = {.bias = bias,
+                               .pointwise = pointwise,
+                               .add = add,
+                               .in_halves = in_halves,
+                               .y_stride = STRIDE,
+                               .halves_stride = STRIDE};
+    oc_arena dry = oc_arena_dry(), arena = {0};
+    oc_activations activations;
+    ocelli_error error;
+    oc_activations_prepare_normed(&activations, compute, &dry, format, &norm, NULL, rows, COLS);
+    oc_linear_into(compute, &dry, &matrix, &activations, &output);
+    cr_assert_eq(oc_arena_reserve(&arena, dry.peak, "test", &error), OCELLI_OK);
+    output.y = in_halves ? NULL : y;
+    output.halves = in_halves ? halves : NULL;
+    oc_activations_prepare_normed(&activations, compute, &arena, format, &norm, x, rows, COLS);
+    oc_linear_into(compute, &arena, &matrix, &activations, &output);
+    cr_assert(!arena.overflow && arena.peak == dry.peak && arena.used == dry.used);
+    cr_assert_eq(memcmp(y, expected, rows * STRIDE * sizeof *y), 0, "%s %s, %zu rows",
+                 compute->kernels->tier, oc_format_name(format), rows);
+    cr_assert_eq(memcmp(halves, expected_halves, rows * STRIDE * sizeof *halves), 0,
+                 "%s %s, %zu rows in halves", compute->kernels->tier, oc_format_name(format), rows);
+    oc_arena_close(&arena);
+    oc_free(source);
+    oc_free(x);
+    oc_free(bias);
+    oc_free(weight);
+    oc_free(normed);
+    oc_free(sums);
+    oc_free(expected);
+    oc_free(y);
+    oc_free(halves);
+    oc_free(expected_halves);
+    oc_free((void *)matrix.data);
+}
+
+Test(linear, outputs)
+{
+    static const size_t rows[] = {1, 3, 9, 60, 300};
+    for (int tier = 0; oc_kernels_tier(tier) != NULL; tier++) {
+        test_compute t;
+        test_compute_open(&t, oc_kernels_tier(tier), 2);
+        for (int f = 0; f < OC_FORMATS; f++) {
+            for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+                check_output(&t.compute, (oc_format)f, rows[r], true, OC_POINTWISE_NONE, false);
+                check_output(&t.compute, (oc_format)f, rows[r], r % 2 == 0, OC_POINTWISE_GELU_TANH,
+                             false);
+                check_output(&t.compute, (oc_format)f, rows[r], false, OC_POINTWISE_GELU_ERF, true);
+                check_output(&t.compute, (oc_format)f, rows[r], false, OC_POINTWISE_GELU_TANH,
+                             true);
+            }
+        }
+        test_compute_close(&t);
+    }
 }

@@ -184,6 +184,64 @@ Test(session, a_callback_stops_the_answer_and_the_session_goes_on)
     ocelli_model_close(model);
 }
 
+typedef struct chooser {
+    size_t asked, vocab;
+    int32_t first_best, forced; /* of the first choice */
+} chooser;
+
+static int32_t choose_first(void *user, const float *logits, size_t vocab)
+{
+    chooser *c = user;
+    int32_t best = 0;
+    for (size_t i = 0; i < vocab; i++) {
+        best = logits[i] > logits[best] ? (int32_t)i : best;
+    }
+    c->vocab = vocab;
+    if (c->asked++ == 0) {
+        c->first_best = best;
+        return c->forced;
+    }
+    return -1;
+}
+
+/* The callback sees every choice; what it returns is taken, a negative number leaves it. */
+Test(session, the_caller_may_choose)
+{
+    ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_Q4);
+    ocelli_session *session = open_session(model, 0);
+    ocelli_error err;
+    ocelli_result result = {.struct_size = sizeof result};
+    chooser c = {.forced = -1};
+    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
+    options.max_tokens = 3;
+    options.ignore_stop = 1;
+    options.stop_repetition = 0;
+    options.choose = choose_first;
+    options.choose_user = &c;
+    say(session, NULL, "hello");
+    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK,
+                 "%s", err.message);
+    size_t prompt = (size_t)result.prompt_tokens;
+    cr_assert_eq(c.asked, 3);
+    cr_assert_eq(c.vocab, 512);
+    cr_assert_eq(session->held.ids.ids[prompt], c.first_best);
+    /* The same question again, and another first token. */
+    c = (chooser){.forced = c.first_best == 300 ? 301 : 300};
+    ocelli_session_reset(session);
+    say(session, NULL, "hello");
+    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK);
+    cr_assert_eq(session->held.ids.ids[prompt], c.forced);
+    cr_assert_eq(c.asked, 3);
+    c = (chooser){.forced = 512};
+    ocelli_session_reset(session);
+    say(session, NULL, "hello");
+    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err),
+                 OCELLI_E_ARGUMENT);
+    cr_assert_not_null(strstr(err.message, "512"));
+    ocelli_session_close(session);
+    ocelli_model_close(model);
+}
+
 Test(session, wrong_messages_are_refused)
 {
     ocelli_error err;

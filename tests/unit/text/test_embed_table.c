@@ -374,3 +374,64 @@ Test(embed_table, beyond_four_gigabytes)
     oc_embed_table_release(table);
     scratch_close(&folder);
 }
+
+/* Rows read from the file are the rows of the mapping, whatever the dtype, the offset and the width,
+ * and leave nothing of the table in memory. */
+Test(embed_table, reads_of_the_file)
+{
+    enum { ROWS = 40, MOST = 9001 };
+    static const oc_dtype dtypes[] = {OC_F32, OC_BF16, OC_F16};
+    static const size_t widths[] = {1, 7, 64, MOST}; /* the last in pieces */
+    static uint16_t halves[ROWS * MOST * 2 + 2];
+    static float row[MOST], expected[MOST];
+    scratch folder = scratch_open();
+    char path[SCRATCH_PATH];
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        halves[i] = (uint16_t)(0x3c00 + i * 31 % 1021); /* small numbers in all three */
+    }
+    scratch_write(&folder, "t.bin", halves, sizeof halves);
+    scratch_path(&folder, "t.bin", path);
+    for (size_t d = 0; d < 3; d++) {
+        for (size_t w = 0; w < 4; w++) {
+            oc_embed_table *table = acquire(path, 3, dtypes[d], ROWS, widths[w], false);
+            for (size_t i = 0; i < ROWS; i++) {
+                size_t id = i * 7 % ROWS;
+                oc_embed_table_expect(table, id);
+                oc_embed_table_read(table, id, row);
+                oc_embed_table_row(table, id, expected);
+                cr_assert_eq(memcmp(row, expected, widths[w] * sizeof *row), 0);
+            }
+            oc_embed_table_release(table);
+        }
+    }
+    oc_embed_table *table = acquire(path, 0, OC_F32, ROWS, MOST, false);
+    smaps before, after;
+    bool have_smaps = smaps_read(oc_embed_table_data(table), &before);
+    for (size_t i = 0; i < ROWS; i++) {
+        oc_embed_table_read(table, i, row);
+    }
+    if (have_smaps) {
+        cr_assert(smaps_read(oc_embed_table_data(table), &after));
+        cr_assert_eq(after.rss, before.rss);
+    }
+    oc_embed_table_release(table);
+    scratch_close(&folder);
+}
+
+/* A file that is removed while it is held. */
+Test(embed_table, reads_of_a_removed_file)
+{
+    scratch folder = scratch_open();
+    char path[SCRATCH_PATH];
+    const float rows[4] = {1, 2, 3, 4};
+    scratch_write(&folder, "t.bin", rows, sizeof rows);
+    scratch_path(&folder, "t.bin", path);
+    oc_embed_table *table = acquire(path, 0, OC_F32, 2, 2, true);
+    unlink(path);
+    float row[2];
+    oc_embed_table_read(table, 1, row);
+    cr_assert_eq(row[0], 3);
+    cr_assert_eq(row[1], 4);
+    oc_embed_table_release(table);
+    scratch_close(&folder);
+}

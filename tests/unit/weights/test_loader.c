@@ -60,7 +60,7 @@ Test(loader, in_place)
         oc_format format;
         bool mapped;
     } forms[] = {
-        {MODELS "t1_f32", OC_FORMAT_F32, true},   {MODELS "t1_bf16", OC_FORMAT_BF16, true},
+        {MODELS "t1_f32", OC_FORMAT_F32, true},   {MODELS "t1_bf16", OC_FORMAT_BF16, false},
         {MODELS "t1_f32", OC_FORMAT_BF16, false}, {MODELS "t1_bf16", OC_FORMAT_F32, false},
         {MODELS "t1_bf16", OC_FORMAT_F16, false}, {MODELS "t1_bf16", OC_FORMAT_Q8, false},
     };
@@ -223,9 +223,9 @@ Test(loader, misaligned)
             oc_format format = is_wide ? OC_FORMAT_F32 : OC_FORMAT_BF16;
             oc_loader *loader = open_loader(weights, format, NULL);
             oc_matrix matrix = take_matrix(loader, "w", 20, 3);
-            size_t element = is_wide ? 4 : 2;
-            cr_assert_eq((uintptr_t)matrix.data % element, 0);
-            cr_assert_eq(oc_loader_owned_bytes(loader) == 0, misalign % element == 0);
+            /* float32 is used in place where it can be; bfloat16 is packed into tiles always. */
+            cr_assert_eq((uintptr_t)matrix.data % (is_wide ? sizeof(float) : OC_ALIGNMENT), 0);
+            cr_assert_eq(oc_loader_owned_bytes(loader) == 0, is_wide && misalign % 4 == 0);
             for (size_t r = 0; r < 20; r++) {
                 float row[3];
                 oc_matrix_row(&matrix, r, row);
@@ -290,6 +290,62 @@ Test(loader, weights_that_cannot_be)
     expect_refusal(weights, OC_FORMAT_BF16, pool, "row 90, column 0 is 3.4e+38");
     expect_refusal(weights, OC_FORMAT_Q4, pool, "row 90, column 0 is 3.4e+38");
     oc_weights_close(weights);
+    oc_pool_close(pool);
+    scratch_close(&folder);
+}
+
+/* bfloat16 to bfloat16 is a move: the numbers of the file, wherever they stand in it, in the places
+ * that packing puts them; and what is not finite is found in every place. */
+Test(loader, moves_bfloat16)
+{
+    enum { ROWS = 37, COLS = 70 };
+    static uint16_t halves[ROWS * COLS];
+    static float wide[ROWS * COLS];
+    static const uint16_t bad[] = {0x7f80, 0xff80, 0x7fc0, 0xffff};
+    static const size_t places[] = {0, 1, 69, 16 * COLS + 34, 16 * COLS + 35, ROWS * COLS - 1};
+    scratch folder = scratch_open();
+    oc_pool *pool;
+    ocelli_error err = {0};
+    cr_assert_eq(oc_pool_open(&pool, 2, &err), OCELLI_OK);
+    for (size_t i = 0; i < (size_t)ROWS * COLS; i++) {
+        uint32_t bits = (uint32_t)(i * 2654435761u);
+        halves[i] = (uint16_t)(bits >> 16);
+        halves[i] &= (halves[i] & 0x7f80) == 0x7f80 ? 0xff7f : 0xffff; /* finite, large ones too */
+        bits = (uint32_t)halves[i] << 16;
+        memcpy(&wide[i], &bits, sizeof bits);
+    }
+    size_t bytes;
+    cr_assert(oc_matrix_bytes(OC_FORMAT_BF16, ROWS, COLS, &bytes));
+    void *expected = oc_alloc(bytes, 1);
+    oc_matrix_pack(OC_FORMAT_BF16, expected, ROWS, COLS, 0, ROWS, wide);
+    for (size_t misalign = 0; misalign < 4; misalign++) {
+        oc_weights *weights =
+            write_one(&folder, "BF16", ROWS, COLS, halves, sizeof halves, misalign);
+        oc_loader *loader = open_loader(weights, OC_FORMAT_BF16, pool);
+        oc_matrix matrix = take_matrix(loader, "w", ROWS, COLS);
+        cr_assert_eq(memcmp(matrix.data, expected, bytes), 0, "%zu", misalign);
+        oc_loader_close(loader);
+        oc_weights_close(weights);
+    }
+    oc_free(expected);
+    for (size_t i = 0; i < sizeof places / sizeof *places * 4; i++) {
+        size_t place = places[i / 4];
+        uint16_t kept = halves[place];
+        char words[64];
+        halves[place] = bad[i % 4];
+        snprintf(words, sizeof words, "the weight at row %zu, column %zu is ", place / COLS,
+                 place % COLS);
+        oc_weights *weights = write_one(&folder, "BF16", ROWS, COLS, halves, sizeof halves, 0);
+        oc_loader *loader = open_loader(weights, OC_FORMAT_BF16, pool);
+        oc_matrix matrix;
+        cr_assert_eq(oc_loader_matrix(loader, "w", ROWS, COLS, &matrix, &err), OCELLI_E_FORMAT);
+        cr_assert_not_null(strstr(err.message, words), "%s", err.message);
+        cr_assert_not_null(strstr(err.message, "cannot be held as bf16; the file is damaged"), "%s",
+                           err.message);
+        oc_loader_close(loader);
+        oc_weights_close(weights);
+        halves[place] = kept;
+    }
     oc_pool_close(pool);
     scratch_close(&folder);
 }
@@ -381,6 +437,30 @@ Test(loader, cancel_within_a_matrix)
         cr_assert_lt(memory.rss, 256, "%lu KiB", memory.rss);
     }
     oc_loader_close(loader);
+    oc_weights_close(weights);
+    scratch_close(&folder);
+}
+
+/* Asked for sizes only, a loader tells them and reads nothing: a weight that cannot be is not seen. */
+Test(loader, only_sizes)
+{
+    static float values[100 * 70];
+    scratch folder = scratch_open();
+    values[7] = NAN;
+    oc_weights *weights = write_one(&folder, "F32", 100, 70, values, sizeof values, 0);
+    for (int format = 0; format < OC_FORMATS; format++) {
+        oc_loader *loader = open_loader(weights, (oc_format)format, NULL);
+        size_t bytes;
+        cr_assert(oc_matrix_bytes((oc_format)format, 100, 70, &bytes));
+        oc_loader_only_sizes(loader);
+        oc_matrix matrix = take_matrix(loader, "w", 100, 70);
+        cr_assert_eq(matrix.format, format);
+        cr_assert_null(matrix.data);
+        cr_assert_eq(oc_loader_bytes(loader), bytes);
+        cr_assert_eq(oc_loader_owned_bytes(loader), 0);
+        cr_assert_eq(oc_loader_elements(loader), 7000);
+        oc_loader_close(loader);
+    }
     oc_weights_close(weights);
     scratch_close(&folder);
 }

@@ -1,0 +1,100 @@
+/* linear_few.c - products of few rows with Q8 and Q4 weights: tile by tile straight from the packed
+ * bytes, which are read once for all rows. Bound by memory, so everything here is about one unbroken
+ * stream for each thread: several matrices are one region of the pool, walked as one list of tiles. */
+#include "runtime/kernels/linear_job.h"
+
+#include <string.h>
+
+enum { PAIR = 2 }; /* tiles multiplied together at most */
+
+typedef struct few_job {
+    const oc_kernels *kernels;
+    const oc_activations *x;
+    const oc_linear_part *parts;              /* [count] */
+    oc_quant_layout layouts[OC_LINEAR_PARTS]; /* [count] */
+    size_t ends[OC_LINEAR_PARTS];             /* [count]: the list's tiles up to the end of each */
+    size_t count, y_stride;                   /* 0: each part's own rows */
+} few_job;
+
+/* One or two tiles of part p. */
+static void multiply_tiles_of(const few_job *job, size_t p, size_t tile, size_t tiles)
+{
+    const oc_linear_part *part = &job->parts[p];
+    const oc_quantised *q = &job->x->quantised;
+    float sums[OC_QUANT_FEW_ROWS][PAIR * OC_QUANT_TILE];
+    oc_quant_product product = {.rows = job->x->rows,
+                                .tiles = tiles,
+                                .groups = job->layouts[p].groups,
+                                .x = q->values,
+                                .x_groups = q->groups,
+                                .packed = (const unsigned char *)part->weight->data +
+                                          tile * job->layouts[p].tile_bytes,
+                                .y = sums[0],
+                                .packed_stride = job->layouts[p].tile_bytes,
+                                .y_stride = PAIR * OC_QUANT_TILE};
+    bool four_bits = part->weight->format == OC_FORMAT_Q4;
+    (four_bits ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
+    size_t first = tile * OC_QUANT_TILE, left = part->weight->rows - first;
+    size_t count = left < tiles * OC_QUANT_TILE ? left : tiles * OC_QUANT_TILE;
+    size_t stride = job->y_stride > 0 ? job->y_stride : part->weight->rows;
+    for (size_t r = 0; r < product.rows; r++) {
+        float *y = part->y + r * stride + first;
+        memcpy(y, sums[r], count * sizeof *y);
+        if (part->bias != NULL) {
+            job->kernels->add(y, part->bias + first, count);
+        }
+    }
+}
+
+static void multiply_tiles(void *argument, size_t begin, size_t end, int worker)
+{
+    const few_job *job = argument;
+    (void)worker;
+    for (size_t i = begin, p = 0; i < end;) {
+        while (i >= job->ends[p]) {
+            p++;
+        }
+        size_t left = (end < job->ends[p] ? end : job->ends[p]) - i;
+        size_t tiles = left < job->kernels->few_tiles ? left : job->kernels->few_tiles;
+        multiply_tiles_of(job, p, i - (p > 0 ? job->ends[p - 1] : 0), tiles);
+        i += tiles;
+    }
+}
+
+void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
+                   size_t count, const oc_activations *x, size_t y_stride)
+{
+    few_job job = {
+        .kernels = kernels, .x = x, .parts = parts, .count = count, .y_stride = y_stride};
+    size_t tiles = 0, most = 1;
+    for (size_t p = 0; p < count; p++) {
+        const oc_matrix *weight = parts[p].weight;
+        (void)oc_quant_layout_of(weight->format, weight->rows, weight->cols, &job.layouts[p]);
+        tiles += job.layouts[p].tiles; /* in range: the matrices are in memory */
+        job.ends[p] = tiles;
+        most = job.layouts[p].tile_bytes > most ? job.layouts[p].tile_bytes : most;
+    }
+    oc_pool_run(pool, tiles, (OC_ROW_CHUNK_BYTES / most + 1) * PAIR, multiply_tiles, &job);
+}
+
+static bool is_packed(oc_format format)
+{
+    return format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4;
+}
+
+void oc_linear_several(const oc_compute *compute, oc_arena *arena, const oc_linear_part *parts,
+                       size_t count, const oc_activations *x)
+{
+    bool together = x->rows > 0 && x->rows <= OC_QUANT_FEW_ROWS && x->has_quantised;
+    for (size_t p = 0; p < count; p++) {
+        together = together && is_packed(parts[p].weight->format);
+    }
+    if (!together) {
+        for (size_t p = 0; p < count; p++) {
+            oc_linear(compute, arena, parts[p].weight, parts[p].bias, x, parts[p].y,
+                      parts[p].weight->rows);
+        }
+    } else if (!arena->dry && !arena->overflow) {
+        oc_linear_few(compute->kernels, compute->pool, parts, count, x, 0);
+    }
+}
