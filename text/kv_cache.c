@@ -74,7 +74,9 @@ ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err)
         cache->page_room = room;
     }
     while (cache->page_count < wanted) {
-        unsigned char *page = oc_alloc(bytes, 1);
+        /* Not zeroed: a slot is written before it is read, and what lies beside it is worked on by
+         * the lane but never looked at. */
+        unsigned char *page = oc_alloc_raw(bytes, 1);
         if (page == NULL) {
             return no_memory(cache, slots, err);
         }

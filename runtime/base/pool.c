@@ -25,10 +25,6 @@ enum { SPINS_BEFORE_PARKING = 4000, MOST_THREADS = 1024 };
  * nothing, whatever the region's fields hold at that moment. */
 static const size_t CLOSED = SIZE_MAX / 2;
 
-/* What idle threads may ask for of what is read next, each at the front of its share: half of a small
- * level-2 cache. */
-enum { HINT_BYTES = 128 * 1024, HINT_LINE = 64 };
-
 /* A thread's run of chunks; alone in its cache lines, for every claim writes it. */
 typedef struct oc_share {
     _Alignas(OC_ALIGNMENT) atomic_size_t next;
@@ -48,10 +44,8 @@ struct oc_pool {
     void *job;
     size_t count, chunk, chunks;
     atomic_size_t finished;
-    oc_share *shares;      /* [threads] */
-    int threads;           /* workers + caller */
-    atomic_uintptr_t hint; /* what the next region reads; 0: not known */
-    atomic_size_t hint_bytes;
+    oc_share *shares; /* [threads] */
+    int threads;      /* workers + caller */
     struct oc_worker {
         pthread_t thread;
         oc_pool *pool;
@@ -93,40 +87,14 @@ static void claim_chunks(oc_pool *pool, int worker)
     }
 }
 
-/* Asks for one more line of the front of a thread's share of what is read next. */
-typedef struct hint_walk {
-    uintptr_t at, end;
-} hint_walk;
-
-static hint_walk start_hint(oc_pool *pool, int worker)
+static void wait_for_generation(oc_pool *pool, unsigned seen)
 {
-    uintptr_t from = atomic_load_explicit(&pool->hint, memory_order_relaxed);
-    size_t bytes = atomic_load_explicit(&pool->hint_bytes, memory_order_relaxed);
-    size_t share = bytes / (size_t)pool->threads;
-    hint_walk walk = {from + share * (size_t)worker, 0};
-    walk.end = walk.at + (from == 0 ? 0 : share < HINT_BYTES ? share : HINT_BYTES);
-    return walk;
-}
-
-static void step_hint(hint_walk *walk)
-{
-    if (walk->at < walk->end) {
-        __builtin_prefetch((const void *)walk->at, 0, 2);
-        walk->at += HINT_LINE;
-    } else {
-        relax();
-    }
-}
-
-static void wait_for_generation(oc_pool *pool, unsigned seen, int worker)
-{
-    hint_walk walk = start_hint(pool, worker);
     for (int spin = 0; spin < SPINS_BEFORE_PARKING; spin++) {
         if (atomic_load_explicit(&pool->generation, memory_order_acquire) != seen ||
             atomic_load_explicit(&pool->stop, memory_order_relaxed)) {
             return;
         }
-        step_hint(&walk);
+        relax();
     }
     pthread_mutex_lock(&pool->lock);
     atomic_fetch_add(&pool->parked, 1);
@@ -143,7 +111,7 @@ static void *work(void *argument)
     oc_pool *pool = self->pool;
     unsigned seen = 0;
     for (;;) {
-        wait_for_generation(pool, seen, self->index);
+        wait_for_generation(pool, seen);
         if (atomic_load(&pool->stop)) {
             return NULL;
         }
@@ -185,8 +153,6 @@ ocelli_status oc_pool_open(oc_pool **out, int threads, ocelli_error *err)
     atomic_init(&pool->inside, 0);
     atomic_init(&pool->parked, 0);
     atomic_init(&pool->stop, false);
-    atomic_init(&pool->hint, 0);
-    atomic_init(&pool->hint_bytes, 0);
     for (int i = 0; i < threads; i++) {
         atomic_init(&pool->shares[i].next, CLOSED);
     }
@@ -249,16 +215,10 @@ static void pause_or_yield(int spin)
     }
 }
 
-/* Meanwhile the caller asks for its own share of what comes next. */
-static void wait_while_below(oc_pool *pool, atomic_size_t *counter, size_t goal)
+static void wait_while_below(atomic_size_t *counter, size_t goal)
 {
-    hint_walk walk = start_hint(pool, 0);
     for (int spin = 0; atomic_load_explicit(counter, memory_order_acquire) < goal; spin++) {
-        if (walk.at < walk.end) {
-            step_hint(&walk);
-        } else {
-            pause_or_yield(spin);
-        }
+        pause_or_yield(spin);
     }
 }
 
@@ -280,14 +240,6 @@ static void close_shares(oc_pool *pool)
 {
     for (int i = 0; i < pool->threads; i++) {
         atomic_store(&pool->shares[i].next, CLOSED);
-    }
-}
-
-void oc_pool_hint(oc_pool *pool, const void *from, size_t bytes)
-{
-    if (pool != NULL) {
-        atomic_store_explicit(&pool->hint, (uintptr_t)from, memory_order_relaxed);
-        atomic_store_explicit(&pool->hint_bytes, bytes, memory_order_relaxed);
     }
 }
 
@@ -323,7 +275,7 @@ void oc_pool_run(oc_pool *pool, size_t count, size_t chunk, oc_range_fn fn, void
         pthread_mutex_unlock(&pool->lock);
     }
     claim_chunks(pool, 0);
-    wait_while_below(pool, &pool->finished, pool->chunks);
+    wait_while_below(&pool->finished, pool->chunks);
     close_shares(pool);
     for (int spin = 0; atomic_load(&pool->inside) > 0; spin++) {
         pause_or_yield(spin);

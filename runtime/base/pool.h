@@ -23,9 +23,4 @@ int oc_pool_threads(const oc_pool *pool);
  * parallel region at a time; calls from several threads wait for one another. pool NULL: serial. */
 void oc_pool_run(oc_pool *pool, size_t count, size_t chunk, oc_range_fn fn, void *job);
 
-/* What the region after the next one will read, split over its threads as its chunks are: threads
- * without work ask the memory for the front of their share. Only a hint: nothing is read, and any
- * address is allowed. bytes 0: not known. Set before oc_pool_run, kept until it is set again. */
-void oc_pool_hint(oc_pool *pool, const void *from, size_t bytes);
-
 #endif
