@@ -116,7 +116,6 @@ typedef struct oc_kernels {
     size_t gemm_rows;  /* rows that gemm handles best together */
     size_t gemm_cols;  /* width of a panel */
     size_t quant_rows; /* rows of a panel of quantised activations */
-    size_t few_tiles;  /* tiles that the few_ products take together: 1 or 2 */
     bool bf16_products; /* product_bf16 is fast: BF16 weights meet activations in bfloat16 */
 
     /* Asks for the cache lines of [from, from + bytes), level 2, without waiting; changes nothing. */
@@ -158,9 +157,9 @@ typedef struct oc_kernels {
      * t = sum * scale (Q4: fused with the second half's), y = t * x scale + y. */
     void (*product_q8)(const oc_quant_product *job);
     void (*product_q4)(const oc_quant_product *job);
-    /* The same for few rows (1..OC_QUANT_FEW_ROWS) and 1..few_tiles tiles, straight from packed
-     * bytes: what is read from memory is used at once for all rows. y is overwritten; codes are not
-     * looked at. Same bits as above. */
+    /* The same for few rows (1..OC_QUANT_FEW_ROWS) and one tile, straight from its packed
+     * bytes: what is read from memory is used at once for all rows. y is overwritten; tiles and codes
+     * are not looked at. Same bits as above. */
     void (*few_q8)(const oc_quant_product *job);
     void (*few_q4)(const oc_quant_product *job);
     /* `groups` blocks of 64 columns of Q4 into 8-bit codes (value + 128), [groups * 16 steps][64]. */

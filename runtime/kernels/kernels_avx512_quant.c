@@ -255,165 +255,136 @@ static inline __m512i high_codes(__m512i line, __m512i table)
     return low_codes(_mm512_srli_epi16(line, 4), table);
 }
 
-/* sums[r][t][chain] += one step of every row; w holds the step's codes of every tile. */
-#define OC_ADD_STEP(ROWS, TILES, step, chain)                                                      \
+/* With many rows to work on, a thread asks for lines too late: they are asked for 4 KiB before (Zen 5: 28
+ * instead of 21 GB/s for 8 rows of Q4). With one or two rows asking only costs. */
+enum { AHEAD = 64 * LINE, AHEAD_ROWS = 4 };
+
+static inline __m512i load_stream(const unsigned char *packed, size_t rows)
+{
+    if (rows >= AHEAD_ROWS) {
+        _mm_prefetch((const char *)packed + AHEAD, _MM_HINT_T0);
+    }
+    return load_line(packed);
+}
+
+/* sums[r][chain] += one step of every row; w holds the step's codes. */
+#define OC_ADD_STEP(ROWS, step, chain)                                                             \
     for (size_t r = 0; r < ROWS; r++) {                                                            \
-        __m512i four = load_step(x + ((step)*ROWS + r) * OC_QUANT_STEP);                           \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            sums[r][t][chain] = add_products(sums[r][t][chain], w[t], four);                       \
-        }                                                                                          \
+        sums[r][chain] =                                                                           \
+            add_products(sums[r][chain], w, load_step(x + ((step)*ROWS + r) * OC_QUANT_STEP));     \
     }
 
-#define OC_START_FEW(ROWS, TILES, CHAINS, correction)                                              \
+#define OC_START_FEW(ROWS, CHAINS, correction)                                                     \
     for (size_t r = 0; r < ROWS; r++) {                                                            \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            sums[r][t][CHAINS - 1] = start_sum(0);                                                 \
-            sums[r][t][0] = start_sum(groups[r].correction);                                       \
-        }                                                                                          \
+        sums[r][CHAINS - 1] = start_sum(0);                                                        \
+        sums[r][0] = start_sum(groups[r].correction);                                              \
     }
 
 /* The sum over the chains, exact in any order. */
-#define OC_FEW_FLOATS(CHAINS)                                                                      \
-    to_floats(CHAINS > 1 ? sums[r][t][0] + sums[r][t][CHAINS - 1] : sums[r][t][0])
+#define OC_FEW_FLOATS(CHAINS) to_floats(CHAINS > 1 ? sums[r][0] + sums[r][CHAINS - 1] : sums[r][0])
 
-#define OC_BEGIN_FEW(ROWS, TILES)                                                                  \
-    const size_t stride = job->packed_stride;                                                      \
-    const unsigned char *tile = job->packed;                                                       \
-    const int8_t *x = job->x;                                                                      \
-    const oc_quant_group *groups = job->x_groups;                                                  \
-    __m512 totals[ROWS][TILES];                                                                    \
-    for (size_t r = 0; r < ROWS; r++) {                                                            \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            totals[r][t] = _mm512_setzero_ps();                                                    \
-        }                                                                                          \
+/* 8 steps: half a group of activations, 4 lines of nibbles. */
+#define OC_SUM_NIBBLES(ROWS, CHAINS, packed)                                                       \
+    for (size_t j = 0; j < STEPS / 4; j++) {                                                       \
+        __m512i line = load_stream((packed) + j * LINE, ROWS), w = low_codes(line, table);         \
+        OC_ADD_STEP(ROWS, 2 * j, 0)                                                                \
+        w = high_codes(line, table);                                                               \
+        OC_ADD_STEP(ROWS, 2 * j + 1, CHAINS - 1)                                                   \
     }
 
-#define OC_END_FEW(ROWS, TILES)                                                                    \
-    for (size_t r = 0; r < ROWS; r++) {                                                            \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            _mm512_storeu_ps(job->y + r * job->y_stride + t * TILE, totals[r][t]);                 \
-        }                                                                                          \
-    }
-
-/* The instruction takes several cycles: with few sums each has two chains. Macros for the same reason
- * as above. */
-#define OC_DEFINE_FEW(ROWS, TILES, CHAINS)                                                         \
-    static void few_q8_##ROWS##_##TILES(const oc_quant_product *job)                               \
+/* The instruction takes several cycles: with few sums each has two chains. One tile at a time: two of
+ * them would load every row half as often, but read from memory as two streams they come a third
+ * slower (Zen 5). Macros for the same reason as above. */
+#define OC_DEFINE_FEW(ROWS, CHAINS)                                                                \
+    static void few_q8_##ROWS(const oc_quant_product *job)                                         \
     {                                                                                              \
-        OC_BEGIN_FEW(ROWS, TILES)                                                                  \
+        const unsigned char *tile = job->packed;                                                   \
+        const int8_t *x = job->x;                                                                  \
+        const oc_quant_group *groups = job->x_groups;                                              \
+        __m512 totals[ROWS];                                                                       \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            totals[r] = _mm512_setzero_ps();                                                       \
+        }                                                                                          \
         for (size_t g = 0; g < job->groups; g++) {                                                 \
             const unsigned char *codes = tile + (1 + g % 2 * STEPS) * LINE;                        \
-            sums16 sums[ROWS][TILES][CHAINS];                                                      \
-            OC_START_FEW(ROWS, TILES, CHAINS, correction)                                          \
+            sums16 sums[ROWS][CHAINS];                                                             \
+            OC_START_FEW(ROWS, CHAINS, correction)                                                 \
             for (size_t s = 0; s < STEPS; s += 2) {                                                \
-                __m512i w[TILES];                                                                  \
-                for (size_t t = 0; t < TILES; t++) {                                               \
-                    w[t] = load_line(codes + t * stride + s * LINE);                               \
-                }                                                                                  \
-                OC_ADD_STEP(ROWS, TILES, s, 0)                                                     \
-                for (size_t t = 0; t < TILES; t++) {                                               \
-                    w[t] = load_line(codes + t * stride + (s + 1) * LINE);                         \
-                }                                                                                  \
-                OC_ADD_STEP(ROWS, TILES, s + 1, CHAINS - 1)                                        \
+                __m512i w = load_stream(codes + s * LINE, ROWS);                                   \
+                OC_ADD_STEP(ROWS, s, 0)                                                            \
+                w = load_stream(codes + (s + 1) * LINE, ROWS);                                     \
+                OC_ADD_STEP(ROWS, s + 1, CHAINS - 1)                                               \
             }                                                                                      \
-            for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(tile + t * stride, g % 2);                              \
-                for (size_t r = 0; r < ROWS; r++) {                                                \
-                    totals[r][t] = _mm512_fmadd_ps(_mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale),    \
-                                                   _mm512_set1_ps(groups[r].scale), totals[r][t]); \
-                }                                                                                  \
+            __m512 scale = load_scales(tile, g % 2);                                               \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                totals[r] = _mm512_fmadd_ps(_mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale),           \
+                                            _mm512_set1_ps(groups[r].scale), totals[r]);           \
             }                                                                                      \
             tile += g % 2 * OC_Q8_BLOCK_BYTES;                                                     \
             x += ROWS * OC_QUANT_GROUP;                                                            \
             groups += ROWS;                                                                        \
         }                                                                                          \
-        OC_END_FEW(ROWS, TILES)                                                                    \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
+        }                                                                                          \
     }                                                                                              \
-    static void few_q4_##ROWS##_##TILES(const oc_quant_product *job)                               \
+    static void few_q4_##ROWS(const oc_quant_product *job)                                         \
     {                                                                                              \
         const __m512i table = load_table();                                                        \
-        OC_BEGIN_FEW(ROWS, TILES)                                                                  \
+        const unsigned char *tile = job->packed;                                                   \
+        const int8_t *x = job->x;                                                                  \
+        const oc_quant_group *groups = job->x_groups;                                              \
+        __m512 totals[ROWS];                                                                       \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            totals[r] = _mm512_setzero_ps();                                                       \
+        }                                                                                          \
         for (size_t g = job->groups; g > 0; g--) {                                                 \
-            __m512 scaled[ROWS][TILES];                                                            \
-            sums16 sums[ROWS][TILES][CHAINS];                                                      \
-            OC_START_FEW(ROWS, TILES, CHAINS, half[0])                                             \
-            OC_SUM_NIBBLES(ROWS, TILES, CHAINS, tile + LINE)                                       \
-            for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(tile + t * stride, 0);                                  \
-                for (size_t r = 0; r < ROWS; r++) {                                                \
-                    scaled[r][t] = _mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale);                    \
-                }                                                                                  \
+            __m512 scaled[ROWS];                                                                   \
+            sums16 sums[ROWS][CHAINS];                                                             \
+            OC_START_FEW(ROWS, CHAINS, half[0])                                                    \
+            OC_SUM_NIBBLES(ROWS, CHAINS, tile + LINE)                                              \
+            __m512 scale = load_scales(tile, 0);                                                   \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                scaled[r] = _mm512_mul_ps(OC_FEW_FLOATS(CHAINS), scale);                           \
             }                                                                                      \
             x += ROWS * OC_QUANT_GROUP / 2;                                                        \
-            OC_START_FEW(ROWS, TILES, CHAINS, half[1])                                             \
-            OC_SUM_NIBBLES(ROWS, TILES, CHAINS, tile + (1 + STEPS / 4) * LINE)                     \
-            for (size_t t = 0; t < TILES; t++) {                                                   \
-                __m512 scale = load_scales(tile + t * stride, 1);                                  \
-                for (size_t r = 0; r < ROWS; r++) {                                                \
-                    __m512 sum = _mm512_fmadd_ps(OC_FEW_FLOATS(CHAINS), scale, scaled[r][t]);      \
-                    totals[r][t] =                                                                 \
-                        _mm512_fmadd_ps(sum, _mm512_set1_ps(groups[r].scale), totals[r][t]);       \
-                }                                                                                  \
+            OC_START_FEW(ROWS, CHAINS, half[1])                                                    \
+            OC_SUM_NIBBLES(ROWS, CHAINS, tile + (1 + STEPS / 4) * LINE)                            \
+            scale = load_scales(tile, 1);                                                          \
+            for (size_t r = 0; r < ROWS; r++) {                                                    \
+                __m512 sum = _mm512_fmadd_ps(OC_FEW_FLOATS(CHAINS), scale, scaled[r]);             \
+                totals[r] = _mm512_fmadd_ps(sum, _mm512_set1_ps(groups[r].scale), totals[r]);      \
             }                                                                                      \
             x += ROWS * OC_QUANT_GROUP / 2;                                                        \
             tile += OC_Q4_BLOCK_BYTES;                                                             \
             groups += ROWS;                                                                        \
         }                                                                                          \
-        OC_END_FEW(ROWS, TILES)                                                                    \
+        for (size_t r = 0; r < ROWS; r++) {                                                        \
+            _mm512_storeu_ps(job->y + r * job->y_stride, totals[r]);                               \
+        }                                                                                          \
     }
 
-/* 8 steps: half a group of activations, 4 lines of nibbles. */
-#define OC_SUM_NIBBLES(ROWS, TILES, CHAINS, packed)                                                \
-    for (size_t j = 0; j < STEPS / 4; j++) {                                                       \
-        __m512i w[TILES], lines[TILES];                                                            \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            lines[t] = load_line((packed) + t * stride + j * LINE);                                \
-            w[t] = low_codes(lines[t], table);                                                     \
-        }                                                                                          \
-        OC_ADD_STEP(ROWS, TILES, 2 * j, 0)                                                         \
-        for (size_t t = 0; t < TILES; t++) {                                                       \
-            w[t] = high_codes(lines[t], table);                                                    \
-        }                                                                                          \
-        OC_ADD_STEP(ROWS, TILES, 2 * j + 1, CHAINS - 1)                                            \
-    }
-
-OC_DEFINE_FEW(1, 1, 2)
-OC_DEFINE_FEW(2, 1, 2)
-OC_DEFINE_FEW(3, 1, 2)
-OC_DEFINE_FEW(4, 1, 1)
-OC_DEFINE_FEW(5, 1, 1)
-OC_DEFINE_FEW(6, 1, 1)
-OC_DEFINE_FEW(7, 1, 1)
-OC_DEFINE_FEW(8, 1, 1)
-OC_DEFINE_FEW(1, 2, 2)
-OC_DEFINE_FEW(2, 2, 2)
-OC_DEFINE_FEW(3, 2, 1)
-OC_DEFINE_FEW(4, 2, 1)
-OC_DEFINE_FEW(5, 2, 1)
-OC_DEFINE_FEW(6, 2, 1)
-OC_DEFINE_FEW(7, 2, 1)
-OC_DEFINE_FEW(8, 2, 1)
+OC_DEFINE_FEW(1, 2)
+OC_DEFINE_FEW(2, 2)
+OC_DEFINE_FEW(3, 2)
+OC_DEFINE_FEW(4, 2)
+OC_DEFINE_FEW(5, 1)
+OC_DEFINE_FEW(6, 1)
+OC_DEFINE_FEW(7, 1)
+OC_DEFINE_FEW(8, 1)
 
 static void few_q8(const oc_quant_product *job)
 {
-    static const product_fn by_shape[2][OC_QUANT_FEW_ROWS] = {
-        {few_q8_1_1, few_q8_2_1, few_q8_3_1, few_q8_4_1, few_q8_5_1, few_q8_6_1, few_q8_7_1,
-         few_q8_8_1},
-        {few_q8_1_2, few_q8_2_2, few_q8_3_2, few_q8_4_2, few_q8_5_2, few_q8_6_2, few_q8_7_2,
-         few_q8_8_2},
-    };
-    by_shape[job->tiles - 1][job->rows - 1](job);
+    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q8_1, few_q8_2, few_q8_3, few_q8_4,
+                                                          few_q8_5, few_q8_6, few_q8_7, few_q8_8};
+    by_rows[job->rows - 1](job);
 }
 
 static void few_q4(const oc_quant_product *job)
 {
-    static const product_fn by_shape[2][OC_QUANT_FEW_ROWS] = {
-        {few_q4_1_1, few_q4_2_1, few_q4_3_1, few_q4_4_1, few_q4_5_1, few_q4_6_1, few_q4_7_1,
-         few_q4_8_1},
-        {few_q4_1_2, few_q4_2_2, few_q4_3_2, few_q4_4_2, few_q4_5_2, few_q4_6_2, few_q4_7_2,
-         few_q4_8_2},
-    };
-    by_shape[job->tiles - 1][job->rows - 1](job);
+    static const product_fn by_rows[OC_QUANT_FEW_ROWS] = {few_q4_1, few_q4_2, few_q4_3, few_q4_4,
+                                                          few_q4_5, few_q4_6, few_q4_7, few_q4_8};
+    by_rows[job->rows - 1](job);
 }
 
 static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups)
@@ -436,7 +407,6 @@ void oc_kernels_init_avx512_quant(oc_kernels *table)
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;
-    table->few_tiles = 2;
     table->few_q8 = few_q8;
     table->few_q4 = few_q4;
     table->unpack_q4 = unpack_q4;

@@ -278,7 +278,7 @@ static void clear_tile(const oc_quant_product *job)
     }
 }
 
-/* One tile: few_tiles is 1 in both tiers. */
+/* One tile. */
 static void few_q8(const oc_quant_product *job)
 {
     clear_tile(job);

@@ -453,7 +453,6 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .quantize = quantize,
         .product_q8 = product_q8,
         .product_q4 = product_q4,
-        .few_tiles = 1,
         .few_q8 = few_q8,
         .few_q4 = few_q4,
         .unpack_q4 = unpack_q4,

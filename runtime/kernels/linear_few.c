@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { PAIR = 2 }; /* tiles multiplied together at most */
-
 typedef struct few_job {
     const oc_kernels *kernels;
     const oc_activations *x;
@@ -16,26 +14,24 @@ typedef struct few_job {
     size_t count, y_stride;                   /* 0: each part's own rows */
 } few_job;
 
-/* One or two tiles of part p. */
-static void multiply_tiles_of(const few_job *job, size_t p, size_t tile, size_t tiles)
+static void multiply_tile(const few_job *job, size_t p, size_t tile)
 {
     const oc_linear_part *part = &job->parts[p];
     const oc_quantised *q = &job->x->quantised;
-    float sums[OC_QUANT_FEW_ROWS][PAIR * OC_QUANT_TILE];
+    float sums[OC_QUANT_FEW_ROWS][OC_QUANT_TILE];
     oc_quant_product product = {.rows = job->x->rows,
-                                .tiles = tiles,
+                                .tiles = 1,
                                 .groups = job->layouts[p].groups,
                                 .x = q->values,
                                 .x_groups = q->groups,
                                 .packed = (const unsigned char *)part->weight->data +
                                           tile * job->layouts[p].tile_bytes,
                                 .y = sums[0],
-                                .packed_stride = job->layouts[p].tile_bytes,
-                                .y_stride = PAIR * OC_QUANT_TILE};
+                                .y_stride = OC_QUANT_TILE};
     bool four_bits = part->weight->format == OC_FORMAT_Q4;
     (four_bits ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
     size_t first = tile * OC_QUANT_TILE, left = part->weight->rows - first;
-    size_t count = left < tiles * OC_QUANT_TILE ? left : tiles * OC_QUANT_TILE;
+    size_t count = left < OC_QUANT_TILE ? left : OC_QUANT_TILE;
     size_t stride = job->y_stride > 0 ? job->y_stride : part->weight->rows;
     for (size_t r = 0; r < product.rows; r++) {
         float *y = part->y + r * stride + first;
@@ -50,14 +46,11 @@ static void multiply_tiles(void *argument, size_t begin, size_t end, int worker)
 {
     const few_job *job = argument;
     (void)worker;
-    for (size_t i = begin, p = 0; i < end;) {
+    for (size_t i = begin, p = 0; i < end; i++) {
         while (i >= job->ends[p]) {
             p++;
         }
-        size_t left = (end < job->ends[p] ? end : job->ends[p]) - i;
-        size_t tiles = left < job->kernels->few_tiles ? left : job->kernels->few_tiles;
-        multiply_tiles_of(job, p, i - (p > 0 ? job->ends[p - 1] : 0), tiles);
-        i += tiles;
+        multiply_tile(job, p, i - (p > 0 ? job->ends[p - 1] : 0));
     }
 }
 
@@ -74,7 +67,7 @@ void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_par
         job.ends[p] = tiles;
         most = job.layouts[p].tile_bytes > most ? job.layouts[p].tile_bytes : most;
     }
-    oc_pool_run(pool, tiles, (OC_ROW_CHUNK_BYTES / most + 1) * PAIR, multiply_tiles, &job);
+    oc_pool_run(pool, tiles, OC_ROW_CHUNK_BYTES / most + 1, multiply_tiles, &job);
 }
 
 static bool is_packed(oc_format format)

@@ -17,7 +17,7 @@ enum {
     OC_STRIP_LEAST_ROWS = 48,
     /* Bytes of weights that one claim of a product of few rows reads: a thread's claims follow one
      * another, so the size only says how unevenly the threads may end. */
-    OC_ROW_CHUNK_BYTES = 16 * 1024
+    OC_ROW_CHUNK_BYTES = 32 * 1024
 };
 
 typedef struct oc_linear_job {
