@@ -26,7 +26,6 @@ typedef struct bf16_job {
     size_t block_rows; /* a multiple of FINISH_ROWS */
     size_t
         row_blocks; /* work item = block * groups + group: rows stay in the cache, weights pass */
-    size_t threads;
 } bf16_job;
 
 /* Tiles of a group: two or three in each, not three and one at the end. */
@@ -46,7 +45,7 @@ typedef struct next_group {
 
 static next_group find_next(const bf16_job *bf16, size_t item, size_t slices)
 {
-    size_t next_item = item + bf16->threads, first;
+    size_t next_item = item + 1, first; /* a thread's items follow one another */
     next_group next = {.packed = NULL};
     if (next_item < bf16->groups * bf16->row_blocks) {
         next.bytes = find_tiles(bf16, next_item % bf16->groups, &first) * bf16->layout.tile_bytes;
@@ -121,7 +120,7 @@ static void multiply_items(void *argument, size_t begin, size_t end, int worker)
 void oc_linear_bf16(oc_linear_job *job, const oc_compute *compute, oc_arena *arena)
 {
     size_t rows = job->x->rows;
-    bf16_job bf16 = {.job = job, .threads = (size_t)oc_pool_threads(compute->pool)};
+    bf16_job bf16 = {.job = job};
     if (!oc_bf16_layout_of(job->weight->rows, job->weight->cols, &bf16.layout)) {
         return; /* such a matrix cannot exist in memory */
     }
