@@ -454,7 +454,7 @@ Test(loader, only_sizes)
         cr_assert(oc_matrix_bytes((oc_format)format, 100, 70, &bytes));
         oc_loader_only_sizes(loader);
         oc_matrix matrix = take_matrix(loader, "w", 100, 70);
-        cr_assert_eq(matrix.format, format);
+        cr_assert_eq((int)matrix.format, format);
         cr_assert_null(matrix.data);
         cr_assert_eq(oc_loader_bytes(loader), bytes);
         cr_assert_eq(oc_loader_owned_bytes(loader), 0);
