@@ -24,11 +24,11 @@ static double log_sum(const float *logits, size_t count)
         return NAN;
     }
     double largest = (double)logits[best];
-    double sum = 0;
+    double others = 0; /* the largest itself counts 1 */
     for (size_t i = 0; i < count; i++) {
-        sum += exp((double)logits[i] - largest);
+        others += i == (size_t)best ? 0.0 : exp((double)logits[i] - largest);
     }
-    return largest + log(sum);
+    return largest + log1p(others);
 }
 
 double logits_divergence(const float *p, const float *q, size_t count)

@@ -35,12 +35,15 @@ static bool make_room(eval_reference *e)
     }
     size_t room = e->room == 0 ? 16 : e->room * 2;
     float *logits = realloc(e->logits, room * e->vocab * sizeof *logits);
-    e->logits = logits != NULL ? logits : e->logits;
-    int32_t *ids = realloc(e->ids, room * sizeof *ids);
-    e->ids = ids != NULL ? ids : e->ids;
-    if (logits == NULL || ids == NULL) {
+    if (logits == NULL) {
         return false;
     }
+    e->logits = logits;
+    int32_t *ids = realloc(e->ids, room * sizeof *ids);
+    if (ids == NULL) {
+        return false;
+    }
+    e->ids = ids;
     e->room = room;
     return true;
 }
