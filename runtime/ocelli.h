@@ -387,7 +387,8 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_describe(ocelli_session *se
 /* Receives valid UTF-8, whole characters only. Return nonzero to stop. */
 typedef int (*ocelli_piece_fn)(void *user, const char *text, size_t length);
 
-/* Sees the logits [vocab] of the next token, the end of the answer included, before any penalty.
+/* Sees the logits, float32 [vocab], of the next token, the end of the answer included, before any penalty;
+ * they are valid during the call.
  * Returns the id to take, or a negative number to leave the choice to the options. */
 typedef int32_t (*ocelli_choose_fn)(void *user, const float *logits, size_t vocab);
 

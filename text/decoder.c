@@ -107,9 +107,10 @@ static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
                     config->hidden, config->rms_norm_eps);
     }
     prepare(p, &activations, &layer->query, p->y);
-    const oc_linear_part inputs[] = {{&layer->query, layer->query_bias, p->query},
-                                     {&layer->key, layer->key_bias, p->key},
-                                     {&layer->value, layer->value_bias, p->value}};
+    const oc_linear_part inputs[] = {
+        {&layer->query, layer->query_bias, p->query, layer->query.rows},
+        {&layer->key, layer->key_bias, p->key, layer->key.rows},
+        {&layer->value, layer->value_bias, p->value, layer->value.rows}};
     oc_linear_several(p->compute, p->arena, inputs, 3, &activations);
     oc_arena_release(p->arena, mark);
     if (!is_dry(p)) {
@@ -141,7 +142,8 @@ static void feed_forward(pass *p, const oc_decoder_layer *layer)
         return;
     }
     prepare(p, &activations, &layer->gate, p->y);
-    const oc_linear_part wide[] = {{&layer->gate, NULL, p->gate}, {&layer->up, NULL, p->up}};
+    const oc_linear_part wide[] = {{&layer->gate, NULL, p->gate, layer->gate.rows},
+                                   {&layer->up, NULL, p->up, layer->up.rows}};
     oc_linear_several(p->compute, p->arena, wide, 2, &activations);
     oc_arena_release(p->arena, mark);
     if (!is_dry(p)) {

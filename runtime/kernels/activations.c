@@ -193,7 +193,7 @@ void oc_activations_prepare_normed(oc_activations *out, const oc_compute *comput
                                    oc_format format, const oc_norm *norm, const float *x,
                                    size_t rows, size_t cols)
 {
-    bool quantised = format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4;
+    bool quantised = oc_format_is_quantised(format);
     if (quantised || oc_linear_takes_halves(compute, format)) {
         *out = (oc_activations){.x = x, .rows = rows, .cols = cols, .stride = cols};
         (quantised ? prepare_quantised : prepare_halves)(out, compute, arena, norm);

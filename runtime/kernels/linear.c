@@ -12,6 +12,12 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+oc_pool *oc_linear_pool(const oc_compute *compute, const oc_matrix *weight, size_t rows)
+{
+    double products = (double)weight->rows * (double)weight->cols * (double)rows;
+    return products < SERIAL_PRODUCTS ? NULL : compute->pool;
+}
+
 bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
                             size_t bytes)
 {
@@ -94,7 +100,7 @@ static bool goes_straight(const oc_linear_job *job)
     switch (job->weight->format) {
     case OC_FORMAT_F32: return !plain;
     case OC_FORMAT_Q8:
-    case OC_FORMAT_Q4: return !plain && job->x->rows < OC_STRIP_LEAST_ROWS;
+    case OC_FORMAT_Q4: return !plain && job->x->rows <= OC_QUANT_FEW_ROWS;
     default: return false;
     }
 }
@@ -135,7 +141,7 @@ static void multiply_and_finish(oc_linear_job *job, const oc_compute *compute, o
 
 static bool is_prepared(const oc_compute *compute, oc_format format, const oc_activations *x)
 {
-    if (format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4) {
+    if (oc_format_is_quantised(format)) {
         return x->has_quantised;
     }
     return oc_linear_takes_halves(compute, format) ? x->has_halves : x->has_panels;
@@ -146,7 +152,6 @@ void oc_linear_into(const oc_compute *compute, oc_arena *arena, const oc_matrix 
 {
     size_t mark = oc_arena_mark(arena);
     oc_activations prepared = *x;
-    double products = (double)weight->rows * (double)weight->cols * (double)x->rows;
     if (x->rows == 0 || weight->rows == 0) {
         return;
     }
@@ -161,7 +166,7 @@ void oc_linear_into(const oc_compute *compute, oc_arena *arena, const oc_matrix 
                          .y = output->y,
                          .y_stride = output->y_stride,
                          .output = output,
-                         .pool = products < SERIAL_PRODUCTS ? NULL : compute->pool};
+                         .pool = oc_linear_pool(compute, weight, x->rows)};
     if (goes_straight(&job)) {
         multiply_and_finish(&job, compute, arena);
     } else {

@@ -95,16 +95,17 @@ void oc_linear_into(const oc_compute *compute, oc_arena *arena, const oc_matrix 
 void oc_linear(const oc_compute *compute, oc_arena *arena, const oc_matrix *weight,
                const float *bias, const oc_activations *x, float *y, size_t y_stride);
 
-/* Products of the same rows: y [rows, weight->rows] each, as oc_linear. */
+/* One of several products of the same rows, as oc_linear. */
 typedef struct oc_linear_part {
     const oc_matrix *weight;
     const float *bias; /* [weight->rows] or NULL */
-    float *y;          /* [rows, weight->rows] */
+    float *y;          /* [rows, y_stride] */
+    size_t y_stride;
 } oc_linear_part;
 
 enum { OC_LINEAR_PARTS = 3 };
 
-/* The products of count parts (1..OC_LINEAR_PARTS), few rows of packed formats in one pass. The same
+/* The products of count parts (1..OC_LINEAR_PARTS), few rows of Q8 and Q4 in one pass. The same
  * bits as one after another. */
 void oc_linear_several(const oc_compute *compute, oc_arena *arena, const oc_linear_part *parts,
                        size_t count, const oc_activations *x);

@@ -11,7 +11,6 @@ typedef struct few_job {
     const oc_linear_part *parts;              /* [count] */
     oc_quant_layout layouts[OC_LINEAR_PARTS]; /* [count] */
     size_t ends[OC_LINEAR_PARTS];             /* [count]: the list's tiles up to the end of each */
-    size_t count, y_stride;                   /* 0: each part's own rows */
 } few_job;
 
 static void multiply_tile(const few_job *job, size_t p, size_t tile)
@@ -32,9 +31,8 @@ static void multiply_tile(const few_job *job, size_t p, size_t tile)
     (four_bits ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
     size_t first = tile * OC_QUANT_TILE, left = part->weight->rows - first;
     size_t count = left < OC_QUANT_TILE ? left : OC_QUANT_TILE;
-    size_t stride = job->y_stride > 0 ? job->y_stride : part->weight->rows;
     for (size_t r = 0; r < product.rows; r++) {
-        float *y = part->y + r * stride + first;
+        float *y = part->y + r * part->y_stride + first;
         memcpy(y, sums[r], count * sizeof *y);
         if (part->bias != NULL) {
             job->kernels->add(y, part->bias + first, count);
@@ -55,10 +53,9 @@ static void multiply_tiles(void *argument, size_t begin, size_t end, int worker)
 }
 
 void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
-                   size_t count, const oc_activations *x, size_t y_stride)
+                   size_t count, const oc_activations *x)
 {
-    few_job job = {
-        .kernels = kernels, .x = x, .parts = parts, .count = count, .y_stride = y_stride};
+    few_job job = {.kernels = kernels, .x = x, .parts = parts};
     size_t tiles = 0, most = 1;
     for (size_t p = 0; p < count; p++) {
         const oc_matrix *weight = parts[p].weight;
@@ -70,24 +67,21 @@ void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_par
     oc_pool_run(pool, tiles, OC_ROW_CHUNK_BYTES / most + 1, multiply_tiles, &job);
 }
 
-static bool is_packed(oc_format format)
-{
-    return format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4;
-}
-
 void oc_linear_several(const oc_compute *compute, oc_arena *arena, const oc_linear_part *parts,
                        size_t count, const oc_activations *x)
 {
     bool together = x->rows > 0 && x->rows <= OC_QUANT_FEW_ROWS && x->has_quantised;
+    oc_pool *pool = NULL; /* woken when one of the parts alone is worth it */
     for (size_t p = 0; p < count; p++) {
-        together = together && is_packed(parts[p].weight->format);
+        together = together && oc_format_is_quantised(parts[p].weight->format);
+        pool = pool != NULL ? pool : oc_linear_pool(compute, parts[p].weight, x->rows);
     }
     if (!together) {
         for (size_t p = 0; p < count; p++) {
             oc_linear(compute, arena, parts[p].weight, parts[p].bias, x, parts[p].y,
-                      parts[p].weight->rows);
+                      parts[p].y_stride);
         }
     } else if (!arena->dry && !arena->overflow) {
-        oc_linear_few(compute->kernels, compute->pool, parts, count, x, 0);
+        oc_linear_few(compute->kernels, pool, parts, count, x);
     }
 }

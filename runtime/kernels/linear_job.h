@@ -27,8 +27,8 @@ typedef struct oc_linear_job {
     const oc_activations *x;
     float *y; /* [x->rows, y_stride] */
     size_t y_stride;
-    /* bias, y and y_stride and more. Where it asks for more, linear_quant.c must be done through
-     * oc_linear_store when there are OC_STRIP_LEAST_ROWS rows; linear.c does it for fewer. */
+    /* bias, y and y_stride and more. Where it asks for more, every way of multiplying ends in
+     * oc_linear_finish; linear.c does it for those whose products go straight to y. */
     const oc_linear_output *output;
     oc_pool *pool;        /* NULL when the product is too small to be worth it */
     size_t panel_outputs; /* of one panel, or of one pair of tiles */
@@ -43,12 +43,14 @@ typedef struct oc_linear_job {
 /* Each takes its memory from arena and, unless that only counts or is too small, multiplies. */
 void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
 void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
-/* Packed formats, 1..OC_QUANT_FEW_ROWS rows prepared for them; needs no memory. y_stride 0: of each
- * part the number of its rows. count: 1..OC_LINEAR_PARTS. */
+/* Q8 and Q4, 1..OC_QUANT_FEW_ROWS rows prepared for them; needs no memory. count: 1..OC_LINEAR_PARTS.
+ * pool NULL: serial. */
 void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
-                   size_t count, const oc_activations *x, size_t y_stride);
+                   size_t count, const oc_activations *x);
 void oc_linear_bf16(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
 
+/* The pool, or NULL when so few multiply-adds are not worth waking it. */
+oc_pool *oc_linear_pool(const oc_compute *compute, const oc_matrix *weight, size_t rows);
 /* False when memory was only counted or did not fit. */
 bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
                             size_t bytes);

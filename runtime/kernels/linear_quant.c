@@ -121,7 +121,8 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
     size_t row_end = least(row + job->block_rows, job->x->rows);
     size_t panels = (row_end - row) / job->kernels->quant_rows + 1;
     oc_quant_product product = {.packed_stride = layout->tile_bytes, .y_stride = PAIR_OUTPUTS};
-    for (size_t group = 0; group < layout->groups; group += GROUP_BLOCK) {
+    size_t group = 0;
+    do { /* once even without columns: the outputs are written */
         product.groups = least(GROUP_BLOCK, layout->groups - group);
         for (size_t p = 0; p < job->strip_panels; p++) {
             product.packed = find_pair(job, item, p, group, &product.tiles);
@@ -149,7 +150,8 @@ static void multiply_item(const oc_linear_job *job, size_t item, uint8_t *codes,
                                        .last = group + product.groups == layout->groups,
                                        .next = &next});
         }
-    }
+        group += GROUP_BLOCK;
+    } while (group < layout->groups);
 }
 
 static void multiply_items(void *argument, size_t begin, size_t end, int worker)
@@ -169,8 +171,8 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
     }
     if (job->x->rows <= OC_QUANT_FEW_ROWS) {
         if (!arena->dry && !arena->overflow) {
-            oc_linear_part part = {job->weight, job->bias, job->y};
-            oc_linear_few(job->kernels, job->pool, &part, 1, job->x, job->y_stride);
+            oc_linear_part part = {job->weight, job->bias, job->y, job->y_stride};
+            oc_linear_few(job->kernels, job->pool, &part, 1, job->x);
         }
         return;
     }

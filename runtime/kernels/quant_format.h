@@ -82,6 +82,12 @@ static inline size_t oc_quant_code_at(oc_format format, size_t lane, size_t colu
            lane * OC_QUANT_STEP + column % OC_QUANT_STEP;
 }
 
+/* True of the formats that this file describes. */
+static inline bool oc_format_is_quantised(oc_format format)
+{
+    return format == OC_FORMAT_Q8 || format == OC_FORMAT_Q4;
+}
+
 typedef struct oc_quant_layout {
     size_t tiles;       /* ceil(rows / 16) */
     size_t groups;      /* of 64 columns */

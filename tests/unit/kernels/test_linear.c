@@ -11,10 +11,10 @@ typedef struct shape {
     size_t rows, outputs, cols;
 } shape;
 
-static const shape SHAPES[] = {{1, 1, 1},    {1, 33, 64},    {1, 100, 320},  {2, 16, 64},
-                               {3, 17, 65},  {7, 48, 96},    {13, 5, 31},    {19, 64, 640},
-                               {64, 31, 72}, {40, 130, 272}, {97, 65, 130},  {2, 5, 0},
-                               {6, 40, 0},   {5, 40, 600},   {520, 150, 70}, {300, 20, 600}};
+static const shape SHAPES[] = {
+    {1, 1, 1},   {1, 33, 64},   {1, 100, 320}, {2, 16, 64},    {3, 17, 65},   {7, 48, 96},
+    {13, 5, 31}, {19, 64, 640}, {64, 31, 72},  {40, 130, 272}, {97, 65, 130}, {2, 5, 0},
+    {6, 40, 0},  {20, 40, 0},   {5, 40, 600},  {520, 150, 70}, {300, 20, 600}};
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof SHAPES[0] };
 
 static oc_matrix pack(oc_format format, const float *source, size_t rows, size_t cols)
