@@ -1,4 +1,5 @@
-/* kv_cache.c - see kv_cache.h. A page: [layers][keys, values], each as attention.h says. */
+/* kv_cache.c - see kv_cache.h. A slab: [layers][kv_heads][OC_KV_SLAB_PAGES][keys, values], keys and
+ * values of a page and head as attention.h says. */
 #include "text/kv_cache.h"
 
 #include "runtime/base/memory.h"
@@ -10,27 +11,26 @@ static size_t element_size(const oc_kv_shape *shape)
     return shape->format == OC_FORMAT_F16 ? 2 : 4;
 }
 
-/* Keys or values of one layer in one page. */
+/* Keys or values of one head in one page. */
 static bool part_bytes(const oc_kv_shape *shape, size_t *bytes)
 {
-    return oc_size_mul(shape->kv_heads, shape->head_dim, bytes) &&
-           oc_size_mul(*bytes, OC_KV_PAGE_SLOTS * element_size(shape), bytes);
+    return oc_size_mul(shape->head_dim, OC_KV_PAGE_SLOTS * element_size(shape), bytes);
 }
 
-bool oc_kv_page_bytes(const oc_kv_shape *shape, size_t *bytes)
+bool oc_kv_slab_bytes(const oc_kv_shape *shape, size_t *bytes)
 {
-    return part_bytes(shape, bytes) && oc_size_mul(*bytes, 2, bytes) &&
-           oc_size_mul(*bytes, shape->layers, bytes);
+    return part_bytes(shape, bytes) && oc_size_mul(*bytes, 2 * OC_KV_SLAB_PAGES, bytes) &&
+           oc_size_mul(*bytes, shape->kv_heads, bytes) && oc_size_mul(*bytes, shape->layers, bytes);
 }
 
-static size_t pages_for(size_t slots)
+static size_t slabs_for(size_t slots)
 {
-    return slots / OC_KV_PAGE_SLOTS + (slots % OC_KV_PAGE_SLOTS != 0);
+    return slots / OC_KV_SLAB_SLOTS + (slots % OC_KV_SLAB_SLOTS != 0);
 }
 
 bool oc_kv_bytes(const oc_kv_shape *shape, size_t slots, size_t *bytes)
 {
-    return oc_kv_page_bytes(shape, bytes) && oc_size_mul(*bytes, pages_for(slots), bytes);
+    return oc_kv_slab_bytes(shape, bytes) && oc_size_mul(*bytes, slabs_for(slots), bytes);
 }
 
 void oc_kv_open(oc_kv_cache *cache, const oc_kv_shape *shape)
@@ -59,9 +59,9 @@ static ocelli_status no_memory(const oc_kv_cache *cache, size_t slots, ocelli_er
 
 ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err)
 {
-    size_t wanted = pages_for(slots);
-    size_t bytes;
-    if (!oc_kv_page_bytes(&cache->shape, &bytes)) {
+    size_t wanted = slabs_for(slots) * OC_KV_SLAB_PAGES;
+    size_t part, bytes;
+    if (!part_bytes(&cache->shape, &part) || !oc_kv_slab_bytes(&cache->shape, &bytes)) {
         return no_memory(cache, slots, err);
     }
     if (wanted > cache->page_room) {
@@ -76,11 +76,13 @@ ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err)
     while (cache->page_count < wanted) {
         /* Not zeroed: a slot is written before it is read, and what lies beside it is worked on by
          * the lane but never looked at. */
-        unsigned char *page = oc_alloc_raw(bytes, 1);
-        if (page == NULL) {
+        unsigned char *slab = oc_alloc_raw(bytes, 1);
+        if (slab == NULL) {
             return no_memory(cache, slots, err);
         }
-        cache->pages[cache->page_count++] = page;
+        for (size_t i = 0; i < OC_KV_SLAB_PAGES; i++) {
+            cache->pages[cache->page_count++] = slab + i * 2 * part;
+        }
     }
     return OCELLI_OK;
 }
@@ -92,18 +94,21 @@ size_t oc_kv_capacity(const oc_kv_cache *cache)
 
 void oc_kv_trim(oc_kv_cache *cache, size_t slots)
 {
-    size_t keep = pages_for(slots);
+    size_t keep = slabs_for(slots) * OC_KV_SLAB_PAGES;
     while (cache->page_count > keep) {
-        oc_free(cache->pages[--cache->page_count]);
+        cache->page_count -= OC_KV_SLAB_PAGES;
+        oc_free(cache->pages[cache->page_count]);
     }
 }
 
 oc_kv_layer oc_kv_view(const oc_kv_cache *cache, size_t layer)
 {
     size_t bytes = 0;
-    (void)part_bytes(&cache->shape, &bytes); /* in range: the pages were allocated with it */
+    (void)part_bytes(&cache->shape, &bytes); /* in range: the slabs were allocated with it */
+    size_t head = 2 * OC_KV_SLAB_PAGES * bytes, first = layer * cache->shape.kv_heads * head;
     return (oc_kv_layer){.pages = cache->pages,
-                         .key_offset = 2 * layer * bytes,
-                         .value_offset = (2 * layer + 1) * bytes,
+                         .key_offset = first,
+                         .value_offset = first + bytes,
+                         .head_stride = head,
                          .format = cache->shape.format};
 }

@@ -13,15 +13,19 @@ typedef struct oc_kv_shape {
     oc_format format; /* F32 or F16 */
 } oc_kv_shape;
 
+/* Pages are allocated so many at a time, as one slab: of each head they then lie side by side, for
+ * memory gives long runs faster than short ones. */
+enum { OC_KV_SLAB_PAGES = 4, OC_KV_SLAB_SLOTS = OC_KV_SLAB_PAGES * OC_KV_PAGE_SLOTS };
+
 typedef struct oc_kv_cache {
     oc_kv_shape shape;
-    unsigned char **pages; /* [page_count], each oc_kv_page_bytes */
+    unsigned char **pages; /* [page_count]; the first of each slab owns it */
     size_t page_count, page_room;
 } oc_kv_cache;
 
-/* Bytes of one page of OC_KV_PAGE_SLOTS slots; false: more than fits size_t. */
-bool oc_kv_page_bytes(const oc_kv_shape *shape, size_t *bytes);
-/* Bytes for so many slots, in whole pages. */
+/* Bytes of one slab; false: more than fits size_t. */
+bool oc_kv_slab_bytes(const oc_kv_shape *shape, size_t *bytes);
+/* Bytes for so many slots, in whole slabs. */
 bool oc_kv_bytes(const oc_kv_shape *shape, size_t slots, size_t *bytes);
 
 void oc_kv_open(oc_kv_cache *cache, const oc_kv_shape *shape);
@@ -29,7 +33,7 @@ void oc_kv_close(oc_kv_cache *cache);
 /* Makes slots [0, slots) writable. OCELLI_E_MEMORY names slots and bytes; what was there stays. */
 ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err);
 size_t oc_kv_capacity(const oc_kv_cache *cache);
-/* Gives back pages beyond slots. */
+/* Gives back slabs beyond slots. */
 void oc_kv_trim(oc_kv_cache *cache, size_t slots);
 
 /* What the attention needs to know of one layer; valid until the next reserve. */

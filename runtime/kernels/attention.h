@@ -42,14 +42,14 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
 /* Slots of a kv cache page. */
 enum { OC_KV_PAGE_SLOTS = 64 };
 
-/* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page
- * this layer's keys begin at key_offset and its values at value_offset (bytes), of format F32 or F16:
- * values [kv_heads, OC_KV_PAGE_SLOTS, head_dim], keys [kv_heads, head_dim, OC_KV_PAGE_SLOTS]. Keys lie
- * so because neighbouring slots then are neighbouring lanes: scores need no sum across lanes, and a
+/* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page the
+ * keys of this layer's head h begin at key_offset + h * head_stride and its values at value_offset + h *
+ * head_stride (bytes), of format F32 or F16: values [OC_KV_PAGE_SLOTS, head_dim], keys [head_dim,
+ * OC_KV_PAGE_SLOTS]. Keys lie so because neighbouring slots then are neighbouring lanes: scores need no sum across lanes, and a
  * row's key is scattered once while it is read by every later row. */
 typedef struct oc_kv_layer {
     unsigned char *const *pages;
-    size_t key_offset, value_offset;
+    size_t key_offset, value_offset, head_stride;
     oc_format format;
 } oc_kv_layer;
 

@@ -64,7 +64,7 @@ void oc_kv_store(const oc_compute *compute, const oc_kv_layer *layer, size_t slo
     unsigned char *page = layer->pages[slot / OC_KV_PAGE_SLOTS];
     size_t element = element_size(layer->format), lane = slot % OC_KV_PAGE_SLOTS;
     for (size_t h = 0; h < kv_heads; h++) {
-        size_t head = h * OC_KV_PAGE_SLOTS * head_dim * element;
+        size_t head = h * layer->head_stride;
         unsigned char *values = page + layer->value_offset + head + lane * head_dim * element;
         store_key(compute->kernels, page + layer->key_offset + head, layer->format, lane,
                   key + h * head_dim, head_dim);
@@ -80,7 +80,8 @@ void oc_kv_store(const oc_compute *compute, const oc_kv_layer *layer, size_t slo
 static bool same_cache(const oc_kv_layer *a, const oc_kv_layer *b)
 {
     return a->pages == b->pages && a->key_offset == b->key_offset &&
-           a->value_offset == b->value_offset && a->format == b->format;
+           a->value_offset == b->value_offset && a->head_stride == b->head_stride &&
+           a->format == b->format;
 }
 
 /* Cuts rows into blocks; returns how many. */
@@ -131,7 +132,7 @@ static void attend_block(const cached_job *job, const row_block *block, size_t k
     oc_attention_block state;
     const oc_attention_row *rows = job->rows + block->first;
     const oc_kv_layer *cache = &rows[0].cache;
-    size_t head_bytes = kv_head * OC_KV_PAGE_SLOTS * job->head_dim * element_size(cache->format);
+    size_t head_bytes = kv_head * cache->head_stride;
     size_t width = job->group * job->head_dim; /* of one row's queries */
     float *keys = (float *)(void *)(memory + job->state_bytes);
     float *values = (float *)(void *)(memory + job->state_bytes + job->key_bytes);

@@ -16,18 +16,19 @@
 enum {
     CACHED_VECTORS = 4, /* of each of two queries: 8 sums, enough for the latency of a product */
     CACHED_STRIDE = CACHED_VECTORS * OC_VECTOR_LANES,
-    CACHED_KEYS = 64 /* OC_KV_PAGE_SLOTS */
+    CACHED_KEYS = 64, /* OC_KV_PAGE_SLOTS */
+    /* 16 sums fit the 32 registers of AVX-512: values are then read in one pass, as they lie. */
+    CACHED_WIDE = OC_VECTOR_LANES == 16
 };
 
-/* Asks for bytes of what is read next, if anything is. */
-static inline void cached_ask(const void *ahead, size_t offset, size_t bytes)
-{
-    if (ahead != NULL) {
-        for (size_t at = 0; at < bytes; at += 64) {
-            vec_prefetch((const char *)ahead + offset + at);
-        }
+/* Asks for bytes of what is read next, if anything is. A macro: gcc 12 takes a function that only asks
+ * for one without effect, and leaves out its calls. */
+#define OC_CACHED_ASK(ahead, offset, bytes)                                                        \
+    if ((ahead) != NULL) {                                                                         \
+        for (size_t at = 0; at < (bytes); at += 64) {                                              \
+            vec_prefetch((const char *)(ahead) + (offset) + at);                                   \
+        }                                                                                          \
     }
-}
 
 static void cached_scores(float *scores, size_t stride, const float *query, size_t head_dim,
                           size_t queries, const uint16_t *keys, const void *ahead)
@@ -43,7 +44,7 @@ static void cached_scores(float *scores, size_t stride, const float *query, size
             }
             for (size_t d = 0; d < head_dim; d++) {
                 vec xs = vec_set(x[d]), ys = vec_set(y[d]);
-                cached_ask(next, d * CACHED_KEYS * sizeof *keys, CACHED_KEYS * sizeof *keys);
+                OC_CACHED_ASK(next, d * CACHED_KEYS * sizeof *keys, CACHED_KEYS * sizeof *keys)
                 const uint16_t *from = keys + d * CACHED_KEYS + first;
                 for (size_t v = 0; v < CACHED_VECTORS; v++) {
                     vec key = vec_load_f16(from + v * OC_VECTOR_LANES);
@@ -70,7 +71,7 @@ static void cached_scores(float *scores, size_t stride, const float *query, size
         for (size_t k = 0; k < count; k++) {                                                       \
             vec xs = vec_set(weights[q * stride + k]);                                             \
             vec ys = vec_set(weights[other * stride + k]);                                         \
-            cached_ask(next, k *head_dim * sizeof *values, head_dim * sizeof *values);             \
+            OC_CACHED_ASK(next, k *head_dim * sizeof *values, head_dim * sizeof *values)           \
             const uint16_t *from = values + k * head_dim + first;                                  \
             for (size_t v = 0; v < VECTORS; v++) {                                                 \
                 vec value = LOAD;                                                                  \
@@ -102,7 +103,9 @@ static void cached_values(float *sums, size_t head_dim, const float *weights, si
             float *x = sums + q * head_dim + first, *y = sums + other * head_dim + first;
             const void *next = q + first == 0 ? ahead : NULL;
             size_t left = head_dim - first;
-            if (left >= CACHED_STRIDE) {
+            if (CACHED_WIDE && left >= 2 * CACHED_STRIDE) {
+                OC_CACHED_SUMS(2 * CACHED_VECTORS, vec_load_f16(from + v * OC_VECTOR_LANES))
+            } else if (left >= CACHED_STRIDE) {
                 OC_CACHED_SUMS(CACHED_VECTORS, vec_load_f16(from + v * OC_VECTOR_LANES))
             } else {
                 OC_CACHED_SUMS(1, cached_load_part(from, left))

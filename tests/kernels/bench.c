@@ -209,7 +209,7 @@ static void bench_cached(bench *b, oc_format format, size_t count, size_t length
     for (size_t i = 0; i < pages; i++) {
         page[i] = need(oc_alloc(2 * side, 1));
     }
-    oc_kv_layer layer = {page, 0, side, format};
+    oc_kv_layer layer = {page, 0, side / KV_HEADS, 2 * side / KV_HEADS, format};
     float *key = floats(b, KV_WIDTH), *query = floats(b, count * WIDTH);
     float *out = need(oc_alloc(count * WIDTH, sizeof *out));
     for (size_t slot = 0; slot < length; slot++) {

@@ -286,7 +286,7 @@ static void session_open(session *s, const oc_compute *compute, oc_format format
         s->pages[p] = oc_alloc(64 + 2 * side, 1);
         memset(s->pages[p], 0xff, 64 + 2 * side); /* NaN: unwritten slots must not be read */
     }
-    s->layer = (oc_kv_layer){s->pages, 64, 64 + side, format};
+    s->layer = (oc_kv_layer){s->pages, 64, 64 + side, side / KV_HEADS, format};
     s->keys = test_floats(SLOTS * width, seed);
     s->values = test_floats(SLOTS * width, seed);
     for (size_t i = 0; i < SLOTS; i++) {
