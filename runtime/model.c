@@ -77,11 +77,16 @@ ocelli_status oc_model_check_computes(const ocelli_model *model, const char *wha
 oc_kv_shape oc_model_kv_shape(const ocelli_model *model)
 {
     const oc_decoder_config *config = &model->config.decoder;
+    oc_format format = OC_FORMAT_F16;
+    if (model->quant == OCELLI_QUANT_F32) {
+        format = OC_FORMAT_F32;
+    } else if (model->kernels.bf16_products && oc_kv_takes_halves(config->head_dim)) {
+        format = OC_FORMAT_BF16;
+    }
     return (oc_kv_shape){.layers = config->layers,
                          .kv_heads = config->kv_heads,
                          .head_dim = config->head_dim,
-                         .format =
-                             model->quant == OCELLI_QUANT_F32 ? OC_FORMAT_F32 : OC_FORMAT_F16};
+                         .format = format};
 }
 
 bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, size_t *bytes)

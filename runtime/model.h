@@ -38,7 +38,8 @@ struct ocelli_model {
 
 ocelli_model *oc_model_retain(ocelli_model *model);
 
-/* Keys and values are kept in float16, or in float32 beside float32 weights. */
+/* Keys and values are kept in float32 beside float32 weights; else in bfloat16 where the CPU multiplies
+ * it and in float16 where not. */
 oc_kv_shape oc_model_kv_shape(const ocelli_model *model);
 
 /* Rows of a prefill step when the caller does not say. */

@@ -8,7 +8,7 @@
 
 static size_t element_size(const oc_kv_shape *shape)
 {
-    return shape->format == OC_FORMAT_F16 ? 2 : 4;
+    return shape->format == OC_FORMAT_F32 ? 4 : 2;
 }
 
 /* Keys or values of one head in one page. */

@@ -10,7 +10,7 @@
 
 typedef struct oc_kv_shape {
     size_t layers, kv_heads, head_dim;
-    oc_format format; /* F32 or F16 */
+    oc_format format; /* F32, F16, or BF16 if oc_kv_takes_halves(head_dim) */
 } oc_kv_shape;
 
 /* Pages are allocated so many at a time, as one slab: of each head they then lie side by side, for

@@ -240,6 +240,7 @@ static void attend_keys(const bf16_job *bf16, attend_scratch *scratch, size_t he
                            .packed = bf16->query + (head * bf16->query_blocks + query) *
                                                        OC_BF16_TILES * bf16->query_bytes,
                            .packed_stride = bf16->query_bytes,
+                           .packed_step = OC_BF16_LINE,
                            .y = scratch->scores,
                            .y_stride = QUERIES});
     bf16->kernels->weigh_bf16(&(oc_bf16_weighing){.keys = count,
@@ -259,6 +260,7 @@ static void attend_keys(const bf16_job *bf16, attend_scratch *scratch, size_t he
         .x_stride = KEYS,
         .packed = scratch->weights,
         .packed_stride = WEIGHTS_STRIDE,
+        .packed_step = OC_BF16_LINE,
         .y = scratch->sums,
         .y_stride = QUERIES,
         .add = true});

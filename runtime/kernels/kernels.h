@@ -15,8 +15,10 @@
 
 /* No tier has tiles larger than these. */
 enum { OC_GEMM_ROWS_MAX = 16, OC_GEMM_COLS_MAX = 64, OC_QUANT_ROWS_MAX = 32 };
-/* Tiles of packed BF16 that product_bf16 and weigh_bf16 take together, at most; in every tier. */
+/* Tiles of packed BF16 that matrices are multiplied by and weigh_bf16 takes together; in every tier. */
 enum { OC_BF16_TILES = 3, OC_BF16_COLS = OC_BF16_TILES * OC_BF16_TILE };
+/* Tiles that product_bf16 takes at most. */
+enum { OC_BF16_MOST_TILES = 4 };
 /* Rows that the few_ products take: their weights are read from memory once for all. */
 enum { OC_QUANT_FEW_ROWS = 8 };
 
@@ -57,12 +59,13 @@ typedef struct oc_quant_product {
  * zero. */
 typedef struct oc_bf16_product {
     size_t rows;          /* any */
-    size_t tiles;         /* 1..OC_BF16_TILES */
+    size_t tiles;         /* 1..OC_BF16_MOST_TILES */
     size_t steps;         /* of 2 columns */
     const uint16_t *x;    /* element (r, c) at x[r * x_stride + c] */
     size_t x_stride;      /* even */
     const void *packed;   /* the first tile at its first step */
-    size_t packed_stride; /* bytes to the next tile */
+    size_t packed_stride; /* bytes to the next tile's line of the same step */
+    size_t packed_step;   /* bytes to the tile's line of the next step */
     float *y;             /* [rows][y_stride], 16 * tiles of each row are written */
     size_t y_stride;
     bool add; /* onto what y holds */

@@ -45,7 +45,7 @@ static inline __m512bh load_line(const unsigned char *p)
     {                                                                                              \
         vec sums[ROWS][TILES];                                                                     \
         const size_t x_stride = job->x_stride, y_stride = job->y_stride;                           \
-        const size_t stride = job->packed_stride;                                                  \
+        const size_t stride = job->packed_stride, step = job->packed_step;                         \
         const uint16_t *x = job->x + first * x_stride;                                             \
         const unsigned char *packed = job->packed;                                                 \
         float *y = job->y + first * y_stride;                                                      \
@@ -66,7 +66,7 @@ static inline __m512bh load_line(const unsigned char *p)
                     sums[r][t] = _mm512_dpbf16_ps(sums[r][t], pair, weights[t]);                   \
                 }                                                                                  \
             }                                                                                      \
-            packed += OC_BF16_LINE;                                                                \
+            packed += step;                                                                        \
             x += OC_BF16_STEP;                                                                     \
         } while (--s > 0);                                                                         \
         for (size_t r = 0; r < ROWS; r++) {                                                        \
@@ -76,17 +76,17 @@ static inline __m512bh load_line(const unsigned char *p)
         }                                                                                          \
     }
 
-/* All rows: by eights, then what is left. */
-#define DEFINE_PRODUCTS(TILES, NAME, ADD)                                                          \
-    DEFINE_PRODUCT(8, TILES, 8_##NAME, ADD)                                                        \
+/* All rows: MOST (8 or 6) at a time, then what is left. */
+#define DEFINE_PRODUCTS(TILES, MOST, NAME, ADD)                                                    \
+    DEFINE_PRODUCT(MOST, TILES, most_##NAME, ADD)                                                  \
     DEFINE_PRODUCT(4, TILES, 4_##NAME, ADD)                                                        \
     DEFINE_PRODUCT(2, TILES, 2_##NAME, ADD)                                                        \
     DEFINE_PRODUCT(1, TILES, 1_##NAME, ADD)                                                        \
     static void products_##NAME(const oc_bf16_product *job)                                        \
     {                                                                                              \
         size_t row = 0;                                                                            \
-        for (; row + 8 <= job->rows; row += 8) {                                                   \
-            product_8_##NAME(job, row);                                                            \
+        for (; row + MOST <= job->rows; row += MOST) {                                             \
+            product_most_##NAME(job, row);                                                         \
         }                                                                                          \
         if (row + 4 <= job->rows) {                                                                \
             product_4_##NAME(job, row);                                                            \
@@ -101,12 +101,14 @@ static inline __m512bh load_line(const unsigned char *p)
         }                                                                                          \
     }
 
-DEFINE_PRODUCTS(1, 1, false)
-DEFINE_PRODUCTS(1, 1_add, true)
-DEFINE_PRODUCTS(2, 2, false)
-DEFINE_PRODUCTS(2, 2_add, true)
-DEFINE_PRODUCTS(3, 3, false)
-DEFINE_PRODUCTS(3, 3_add, true)
+DEFINE_PRODUCTS(1, 8, 1, false)
+DEFINE_PRODUCTS(1, 8, 1_add, true)
+DEFINE_PRODUCTS(2, 8, 2, false)
+DEFINE_PRODUCTS(2, 8, 2_add, true)
+DEFINE_PRODUCTS(3, 8, 3, false)
+DEFINE_PRODUCTS(3, 8, 3_add, true)
+DEFINE_PRODUCTS(4, 6, 4, false)
+DEFINE_PRODUCTS(4, 6, 4_add, true)
 
 static void product_bf16(const oc_bf16_product *job)
 {
@@ -119,7 +121,8 @@ static void product_bf16(const oc_bf16_product *job)
     switch (job->tiles) {
     case 1: (job->add ? products_1_add : products_1)(job); break;
     case 2: (job->add ? products_2_add : products_2)(job); break;
-    default: (job->add ? products_3_add : products_3)(job); break;
+    case 3: (job->add ? products_3_add : products_3)(job); break;
+    default: (job->add ? products_4_add : products_4)(job); break;
     }
 }
 

@@ -116,16 +116,16 @@ static void product_bf16(const oc_bf16_product *job)
     for (size_t i = 0; i < job->rows * job->tiles * OC_BF16_TILE; i++) {
         size_t r = i / (job->tiles * OC_BF16_TILE), n = i % (job->tiles * OC_BF16_TILE);
         const uint16_t *x = job->x + r * job->x_stride;
-        const unsigned char *tile =
+        const unsigned char *line =
             (const unsigned char *)job->packed + n / OC_BF16_TILE * job->packed_stride;
         float *y = &job->y[r * job->y_stride + n], sum = job->add ? *y : 0.0f;
         for (size_t s = 0; s < job->steps; s++) {
             for (size_t c = 0; c < OC_BF16_STEP; c++) {
                 uint16_t half;
-                memcpy(&half, tile + oc_bf16_at(n % OC_BF16_TILE, s * OC_BF16_STEP + c),
-                       sizeof half);
+                memcpy(&half, line + oc_bf16_at(n % OC_BF16_TILE, c), sizeof half);
                 sum += oc_bf16_widen(x[s * OC_BF16_STEP + c]) * oc_bf16_widen(half);
             }
+            line += job->packed_step;
         }
         *y = sum;
     }

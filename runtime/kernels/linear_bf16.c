@@ -96,6 +96,7 @@ static void multiply_item(const bf16_job *bf16, size_t item, float *sums)
                                .packed = (const unsigned char *)job->weight->data +
                                          first * bf16->layout.tile_bytes,
                                .packed_stride = bf16->layout.tile_bytes,
+                               .packed_step = OC_BF16_LINE,
                                .y = sums,
                                .y_stride = OC_BF16_COLS};
     for (; row < row_end; row += product.rows) {

@@ -26,14 +26,22 @@ static array some_halves(checker *c, size_t count)
     return a;
 }
 
-static float weight_at(const void *packed, size_t stride, size_t output, size_t column)
+/* step: bytes from a tile's line to its next. */
+static float weight_beside(const void *packed, size_t stride, size_t step, size_t output,
+                           size_t column)
 {
     uint16_t half;
     memcpy(&half,
            (const unsigned char *)packed + output / OC_BF16_TILE * stride +
-               oc_bf16_at(output % OC_BF16_TILE, column),
+               column / OC_BF16_STEP * step +
+               oc_bf16_at(output % OC_BF16_TILE, column % OC_BF16_STEP),
            sizeof half);
     return oc_bf16_widen(half);
+}
+
+static float weight_at(const void *packed, size_t stride, size_t output, size_t column)
+{
+    return weight_beside(packed, stride, OC_BF16_LINE, output, column);
 }
 
 /* Nearest even, NaN stays NaN; below the normal numbers zero will do. */
@@ -84,12 +92,15 @@ static void check_pack(checker *c)
  * or some rows at a time, columns in two parts. */
 static void check_product(checker *c)
 {
-    size_t rows = 1 + check_below(c, 20), tiles = 1 + check_below(c, OC_BF16_TILES);
+    size_t rows = 1 + check_below(c, 20), tiles = 1 + check_below(c, OC_BF16_MOST_TILES);
     size_t steps = check_below(c, 60), outputs = tiles * OC_BF16_TILE;
     size_t stride = 2 * (steps + check_below(c, 3)), y_stride = outputs + check_below(c, 4);
-    size_t packed_stride = (steps + check_below(c, 2)) * OC_BF16_LINE;
+    /* Tile after tile, or line beside line. */
+    bool beside = check_below(c, 2) == 0;
+    size_t packed_stride = beside ? OC_BF16_LINE : (steps + check_below(c, 2)) * OC_BF16_LINE;
+    size_t packed_step = beside ? (tiles + check_below(c, 2)) * OC_BF16_LINE : OC_BF16_LINE;
     array x = some_halves(c, (rows - 1) * stride + 2 * steps);
-    array packed = some_halves(c, ((tiles - 1) * packed_stride + steps * OC_BF16_LINE) / 2);
+    array packed = some_halves(c, ((tiles - 1) * packed_stride + steps * packed_step) / 2);
     array y = check_output(c, rows * y_stride, 4), again = check_output(c, rows * y_stride, 4);
     bool add = check_below(c, 2) == 0;
     float *got = y.data, *old = need(malloc(rows * y_stride * sizeof *old));
@@ -97,13 +108,13 @@ static void check_product(checker *c)
         old[i] = got[i] = ((float *)again.data)[i] = check_normal(c);
     }
     c->kernels->product_bf16(&(oc_bf16_product){rows, tiles, steps, x.data, stride, packed.data,
-                                                packed_stride, got, y_stride, add});
+                                                packed_stride, packed_step, got, y_stride, add});
     for (size_t i = 0; i < rows * y_stride; i++) {
         size_t r = i / y_stride, n = i % y_stride;
         double sum = add || n >= outputs ? (double)old[i] : 0.0, magnitude = fabs(sum);
         for (size_t k = 0; n < outputs && k < 2 * steps; k++) {
             double product = (double)oc_bf16_widen(((uint16_t *)x.data)[r * stride + k]) *
-                             (double)weight_at(packed.data, packed_stride, n, k);
+                             (double)weight_beside(packed.data, packed_stride, packed_step, n, k);
             sum += product;
             magnitude += fabs(product);
         }
@@ -120,12 +131,13 @@ static void check_product(checker *c)
                                     .x_stride = stride,
                                     .packed = (unsigned char *)packed.data + t * packed_stride,
                                     .packed_stride = packed_stride,
+                                    .packed_step = packed_step,
                                     .y = (float *)again.data + r * y_stride + t * OC_BF16_TILE,
                                     .y_stride = y_stride,
                                     .add = add};
             c->kernels->product_bf16(&part);
             part.x += 2 * cut;
-            part.packed = (const unsigned char *)part.packed + cut * OC_BF16_LINE;
+            part.packed = (const unsigned char *)part.packed + cut * packed_step;
             part.steps = steps - cut;
             part.add = true;
             c->kernels->product_bf16(&part);
