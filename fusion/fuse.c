@@ -28,9 +28,8 @@ static ocelli_status fuse(oc_fused *fused, oc_ids *ids, const oc_pad_ids *pads,
     }
     OC_TRY(oc_scatter_map(fused->medium, fused->row, fused->ids.ids, fused->count, pads,
                           fused->media, media_count, err));
-    fused->next_position = oc_positions_assign(fused->positions, fused->medium, fused->row,
-                                               fused->count, fused->media);
-    return OCELLI_OK;
+    return oc_positions_assign(fused->positions, &fused->next_position, fused->medium, fused->row,
+                               fused->count, fused->media, err);
 }
 
 ocelli_status oc_fuse(oc_fused *out, const oc_bpe *bpe, const oc_chat_items *items,

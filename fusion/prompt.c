@@ -69,6 +69,9 @@ static ocelli_status add_medium(draft *d, const oc_medium *medium, ocelli_error 
     if (!medium->video) {
         return add_run(d, IMAGE_TEXT, sizeof IMAGE_TEXT - 1, true, err);
     }
+    if (medium->times != NULL) {
+        return add_run(d, VIDEO_TEXT, sizeof VIDEO_TEXT - 1, true, err);
+    }
     for (size_t pair = 0; pair < medium->grid_t; pair++) {
         char time[64];
         oc_prompt_timestamp(time, medium->timestamps[pair]);
@@ -129,7 +132,8 @@ static ocelli_status draft_items(oc_ids *ids, size_t *order, draft *d, const oc_
     return flush(d, bpe, ids, err);
 }
 
-/* Repeats the n-th pad of each kind as often as the n-th frame pair of that kind has rows. */
+/* Repeats the n-th pad of each kind as often as the n-th block of that kind, a frame pair or the whole
+ * medium, has rows. */
 typedef struct pad_cursor {
     bool video;
     size_t next, pair; /* in order; the frame pair of a clip */
@@ -145,6 +149,10 @@ static size_t take_pads(pad_cursor *at, const size_t *order, const oc_medium *me
         return 1; /* a pad that the text spelled out: the scatter will count one too many */
     }
     const oc_medium *medium = &media[order[at->next]];
+    if (medium->times != NULL) {
+        at->next++;
+        return oc_medium_tokens(medium);
+    }
     if (++at->pair == medium->grid_t) {
         at->next++;
         at->pair = 0;

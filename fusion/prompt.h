@@ -8,7 +8,7 @@
 #include "text/chat.h"
 
 /* A picture becomes vision_start, one pad per visual row, vision_end. A clip becomes, for every frame
- * pair, "<0.2 seconds>" as ordinary text and the same three. items' media index into media; each
+ * pair, "<0.2 seconds>" as ordinary text and the same three; with times, the three once for all of it. items' media index into media; each
  * medium is used once, in any order: *order gets the media in prompt order, [media_count], which is
  * the order that the scatter counts in. */
 ocelli_status oc_prompt_encode(oc_ids *out, size_t *order, const oc_bpe *bpe,

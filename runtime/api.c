@@ -1,5 +1,5 @@
-/* api.c - the small public functions: version, names, and asking in one call. */
-#include "runtime/base/status.h"
+/* api.c - the small public functions: version, names, rows of the table, and asking in one call. */
+#include "runtime/model.h"
 #include "vision/image.h"
 
 #include <string.h>
@@ -85,6 +85,15 @@ int ocelli_vision_from_name(const char *name, ocelli_vision *out)
         }
     }
     return -1;
+}
+
+ocelli_status ocelli_model_embed(const ocelli_model *model, const int32_t *ids, size_t count,
+                                 float *out, ocelli_error *err)
+{
+    if (model == NULL || (count > 0 && (ids == NULL || out == NULL))) {
+        return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_model_embed: model, ids and out are needed");
+    }
+    return oc_embed_table_gather(model->table, ids, count, out, err);
 }
 
 /* One user message: the picture, then the question. */

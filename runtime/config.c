@@ -1,6 +1,7 @@
 /* config.c - see config.h: the order of the files, and the decoder's part of config.json. */
 #include "runtime/config.h"
 
+#include "fusion/positions.h"
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config_parts.h"
@@ -34,23 +35,67 @@ ocelli_status oc_config_require_text(oc_json_object object, const char *key, con
     return OCELLI_OK;
 }
 
+ocelli_status oc_config_size(oc_json_object object, const char *key, int64_t least, int64_t most,
+                             int64_t fallback, size_t *out, ocelli_error *err)
+{
+    int64_t value;
+    OC_TRY(fallback == 0 ? oc_json_int(object, key, least, most, &value, err)
+                         : oc_json_int_or(object, key, least, most, fallback, &value, err));
+    *out = (size_t)value;
+    return OCELLI_OK;
+}
+
+/* A number that must be there if fallback is 0, and else need not. */
+static ocelli_status number(oc_json_object object, const char *key, double least, double most,
+                            double fallback, double *out, ocelli_error *err)
+{
+    return fallback > 0 ? oc_json_double_or(object, key, least, most, fallback, out, err)
+                        : oc_json_double(object, key, least, most, out, err);
+}
+
+/* "mrope", which some files say, means plain frequencies too. */
+static ocelli_status check_rope_type(oc_json_object rope, const oc_text_rules *rules,
+                                     ocelli_error *err)
+{
+    const char *key = oc_json_has(rope, "rope_type") ? "rope_type" : "type", *found;
+    if (rules->chunked && oc_json_has(rope, key)) {
+        OC_TRY(oc_json_string(rope, key, &found, err));
+        if (strcmp(found, "mrope") == 0) {
+            return OCELLI_OK;
+        }
+    }
+    return oc_config_require_text(rope, key, "default", err);
+}
+
+/* Chunked sections are a partition of the frequencies; interleaved ones need not be. */
+static ocelli_status check_sections(const oc_mrope_config *mrope, const char *file,
+                                    ocelli_error *err)
+{
+    const int64_t *of = mrope->sections;
+    if (!mrope->interleaved && of[0] + of[1] + of[2] != (int64_t)(mrope->head_dim / 2)) {
+        return oc_fail(err, OCELLI_E_FORMAT,
+                       "%s: mrope_section %lld, %lld, %lld does not add up to half of head_dim %zu",
+                       file, (long long)of[0], (long long)of[1], (long long)of[2], mrope->head_dim);
+    }
+    return OCELLI_OK;
+}
+
 /* transformers 4 writes rope_theta and rope_scaling, transformers 5 rope_parameters. */
-static ocelli_status read_rope(oc_decoder_config *out, oc_json_object text, ocelli_error *err)
+static ocelli_status read_rope(oc_decoder_config *out, oc_json_object text,
+                               const oc_text_rules *rules, ocelli_error *err)
 {
     oc_json_object rope;
     OC_TRY(oc_json_child(text, "rope_parameters", &rope, err));
     if (rope.node == NULL) {
         OC_TRY(oc_json_child(text, "rope_scaling", &rope, err));
     }
-    int64_t sections[3] = {24, 20, 20}; /* the reference's default */
+    int64_t sections[3] = {rules->mrope_section[0], rules->mrope_section[1],
+                           rules->mrope_section[2]};
     size_t count = 0;
     double theta;
-    OC_TRY(oc_config_require_text(rope, "rope_type", "default", err));
-    if (!oc_json_has(rope, "rope_type")) {
-        OC_TRY(oc_config_require_text(rope, "type", "default", err));
-    }
-    OC_TRY(oc_json_double(oc_json_has(rope, "rope_theta") ? rope : text, "rope_theta", 1.0, 1e15,
-                          &theta, err));
+    OC_TRY(check_rope_type(rope, rules, err));
+    oc_json_object holder = oc_json_has(rope, "rope_theta") ? rope : text;
+    OC_TRY(number(holder, "rope_theta", 1.0, 1e15, rules->rope_theta, &theta, err));
     OC_TRY(oc_json_ints(rope, "mrope_section", 0, MOST_HEAD_DIM, sections, 3, &count, err));
     if (count != 0 && count != 3) {
         return oc_fail(err, OCELLI_E_FORMAT, "%s: mrope_section: expected 3 numbers, found %zu",
@@ -59,7 +104,9 @@ static ocelli_status read_rope(oc_decoder_config *out, oc_json_object text, ocel
     out->mrope = (oc_mrope_config){.theta = theta,
                                    .head_dim = out->head_dim,
                                    .sections = {sections[0], sections[1], sections[2]}};
-    return oc_json_bool_or(rope, "mrope_interleaved", true, &out->mrope.interleaved, err);
+    OC_TRY(
+        oc_json_bool_or(rope, "mrope_interleaved", !rules->chunked, &out->mrope.interleaved, err));
+    return check_sections(&out->mrope, text.file, err);
 }
 
 static ocelli_status read_experts(oc_decoder_config *out, oc_json_object text, ocelli_error *err)
@@ -87,36 +134,70 @@ static ocelli_status read_experts(oc_decoder_config *out, oc_json_object text, o
     return OCELLI_OK;
 }
 
+/* text_config, or the top where a family's files are flat. */
+static ocelli_status find_text(const oc_config *config, oc_json_object top, oc_json_object *out,
+                               ocelli_error *err)
+{
+    OC_TRY(oc_json_child(top, "text_config", out, err));
+    if (out->node != NULL) {
+        return OCELLI_OK;
+    }
+    *out = top;
+    return config->family->text->flat
+               ? OCELLI_OK
+               : oc_fail(err, OCELLI_E_FORMAT, "%s: no text_config object", top.file);
+}
+
+/* Which attention it is, beside its sizes. */
+static ocelli_status read_attention(oc_decoder_config *out, oc_json_object text,
+                                    const oc_text_rules *rules, ocelli_error *err)
+{
+    bool slides;
+    OC_TRY(oc_json_bool_or(text, "use_sliding_window", false, &slides, err));
+    if (slides) {
+        return oc_fail(err, OCELLI_E_UNSUPPORTED,
+                       "%s: use_sliding_window is true; this version attends to all that came "
+                       "before",
+                       text.file);
+    }
+    out->plain_heads = rules->plain_heads;
+    out->plain_output = rules->query_key_value_bias;
+    OC_TRY(oc_json_bool_or(text, "attention_bias", false, &out->attention_bias, err));
+    out->attention_bias = out->attention_bias || rules->query_key_value_bias;
+    return OCELLI_OK;
+}
+
 static ocelli_status read_decoder(oc_config *config, oc_json_object top, ocelli_error *err)
 {
+    const oc_text_rules *rules = config->family->text;
     oc_decoder_config *out = &config->decoder;
     oc_json_object text;
-    OC_TRY(oc_json_child(top, "text_config", &text, err));
+    OC_TRY(find_text(config, top, &text, err));
     double eps;
-    if (text.node == NULL) {
-        return oc_fail(err, OCELLI_E_FORMAT, "%s: no text_config object", top.file);
-    }
     GET(text, "num_hidden_layers", 1, OC_DECODER_MOST_LAYERS, out->layers);
     GET(text, "hidden_size", 1, MOST_WIDTH, out->hidden);
     GET(text, "num_attention_heads", 1, MOST_HEADS, out->heads);
     GET(text, "num_key_value_heads", 1, MOST_HEADS, out->kv_heads);
     GET(text, "vocab_size", 1, MOST_VOCAB, out->vocab);
     int64_t head_dim, context;
-    /* Never hidden / heads: 2560 / 32 is 80, and the head is 128. 128 is the reference's default. */
-    OC_TRY(oc_json_int_or(text, "head_dim", 2, MOST_HEAD_DIM, 128, &head_dim, err));
+    /* Of Qwen3-VL never hidden / heads: 2560 / 32 is 80, and the head is 128. */
+    int64_t share =
+        rules->head_dim_is_share ? (int64_t)(out->hidden / out->heads) : rules->head_dim;
+    OC_TRY(oc_json_int_or(text, "head_dim", 2, MOST_HEAD_DIM, share, &head_dim, err));
     out->head_dim = (size_t)head_dim;
     OC_TRY(
         oc_json_int_or(text, "max_position_embeddings", 1, INT32_MAX / 2, 128000, &context, err));
     out->context = (size_t)context;
-    OC_TRY(oc_json_double(text, "rms_norm_eps", 0.0, 1.0, &eps, err));
+    OC_TRY(number(text, "rms_norm_eps", 0.0, 1.0, rules->rms_norm_eps, &eps, err));
     out->rms_norm_eps = (float)eps;
-    OC_TRY(oc_json_bool_or(text, "attention_bias", false, &out->attention_bias, err));
+    OC_TRY(read_attention(out, text, rules, err));
     OC_TRY(oc_config_require_text(text, "hidden_act", "silu", err));
-    if (out->heads % out->kv_heads != 0 || out->head_dim % 2 != 0) {
+    if (out->heads % out->kv_heads != 0 || out->head_dim % 2 != 0 || out->head_dim < 2 ||
+        out->head_dim > MOST_HEAD_DIM) {
         return oc_fail(
             err, OCELLI_E_FORMAT,
             "%s: num_attention_heads %zu is not a multiple of num_key_value_heads %zu, or "
-            "head_dim %zu is odd",
+            "head_dim %zu is odd or out of range",
             top.file, out->heads, out->kv_heads, out->head_dim);
     }
     /* A model whose layers are all sparse may leave the dense width out. */
@@ -128,7 +209,7 @@ static ocelli_status read_decoder(oc_config *config, oc_json_object top, ocelli_
         OC_TRY(oc_json_int(text, "intermediate_size", 1, MOST_WIDTH, &wide, err));
     }
     out->intermediate = (size_t)wide;
-    OC_TRY(read_rope(out, text, err));
+    OC_TRY(read_rope(out, text, rules, err));
     bool tied;
     out->tie_is_said =
         oc_json_has(top, "tie_word_embeddings") || oc_json_has(text, "tie_word_embeddings");
@@ -149,7 +230,7 @@ static ocelli_status read_token_ids(oc_config *config, oc_json_object top, ocell
     }
     config->pads = (oc_pad_ids){.image = (int32_t)image, .video = (int32_t)video};
     oc_json_object text;
-    OC_TRY(oc_json_child(top, "text_config", &text, err));
+    OC_TRY(find_text(config, top, &text, err));
     return oc_config_add_eos(config, text, err);
 }
 
@@ -194,7 +275,9 @@ static ocelli_status read_main(oc_config *config, oc_json_object top, ocelli_err
 {
     OC_TRY(read_family(config, top, err));
     OC_TRY(read_decoder(config, top, err));
-    OC_TRY(oc_config_read_vision(config, top, err));
+    if (!config->text_only) {
+        OC_TRY(oc_config_read_vision(config, top, err));
+    }
     return read_token_ids(config, top, err);
 }
 
@@ -251,6 +334,56 @@ ocelli_status oc_config_read(oc_config *out, const char *directory, ocelli_error
         status = oc_fail(err, OCELLI_E_FORMAT,
                          "%s: neither config.json nor generation_config.json has an eos_token_id",
                          directory);
+    }
+    if (status != OCELLI_OK) {
+        oc_config_close(out);
+    }
+    return status;
+}
+
+ocelli_status oc_config_clip_times(int32_t **times, const oc_config *config, size_t pairs,
+                                   double seconds, ocelli_error *err)
+{
+    *times = NULL;
+    if (config->family->clip == OC_CLIP_PAIRS) {
+        return OCELLI_OK;
+    }
+    int32_t *out = oc_alloc(pairs, sizeof *out);
+    if (out == NULL) {
+        return oc_fail_memory(err, "a clip");
+    }
+    ocelli_status status = oc_positions_times(out, pairs, seconds, config->tokens_per_second, err);
+    if (status != OCELLI_OK) {
+        oc_free(out);
+        return status;
+    }
+    *times = out;
+    return OCELLI_OK;
+}
+
+static ocelli_status read_text(oc_config *config, const oc_config_texts *texts, const char *text,
+                               part_reader read, ocelli_error *err)
+{
+    oc_json json;
+    OC_TRY(oc_json_parse(&json, texts->name, text, strlen(text), err));
+    ocelli_status status = read(config, oc_json_top(&json), err);
+    oc_json_close(&json);
+    return status;
+}
+
+ocelli_status oc_config_read_texts(oc_config *out, const oc_config_texts *texts, ocelli_error *err)
+{
+    *out = (oc_config){.text_only = texts->preprocessor == NULL};
+    ocelli_status status = read_text(out, texts, texts->config, read_main, err);
+    if (status == OCELLI_OK && !out->text_only) {
+        status = read_text(out, texts, texts->preprocessor, oc_config_read_images, err);
+    }
+    if (status == OCELLI_OK && !out->text_only) {
+        oc_json_object nothing = {.file = texts->name, .where = ""};
+        status = oc_config_read_videos(out, nothing, err);
+    }
+    if (status == OCELLI_OK) {
+        status = read_text(out, texts, texts->generation, oc_config_add_eos, err);
     }
     if (status != OCELLI_OK) {
         oc_config_close(out);

@@ -15,5 +15,8 @@ ocelli_status oc_config_add_eos(oc_config *config, oc_json_object object, ocelli
 /* If key is there, it must be the string wanted. OCELLI_E_UNSUPPORTED. */
 ocelli_status oc_config_require_text(oc_json_object object, const char *key, const char *wanted,
                                      ocelli_error *err);
+/* A whole number that must be there if fallback is 0, and else need not. */
+ocelli_status oc_config_size(oc_json_object object, const char *key, int64_t least, int64_t most,
+                             int64_t fallback, size_t *out, ocelli_error *err);
 
 #endif

@@ -73,19 +73,20 @@ static ocelli_status check_part(const ocelli_part *part, size_t index, ocelli_er
     return OCELLI_OK;
 }
 
-ocelli_status oc_conversation_add(oc_conversation *talk, ocelli_role role, const ocelli_part *parts,
-                                  size_t count, ocelli_error *err)
+ocelli_status oc_conversation_add(oc_conversation *talk, oc_chat_style style, ocelli_role role,
+                                  const ocelli_part *parts, size_t count, ocelli_error *err)
 {
+    bool strict = style == OC_CHAT_TOOLS;
     oc_message *message;
     if (role != OCELLI_SYSTEM && role != OCELLI_USER && role != OCELLI_ASSISTANT) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "role %d is not known", (int)role);
     }
-    if (role == OCELLI_SYSTEM && talk->count > 0) {
+    if (strict && role == OCELLI_SYSTEM && talk->count > 0) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "a system message must be the first");
     }
     for (size_t i = 0; i < count; i++) {
         OC_TRY(check_part(&parts[i], i, err));
-        if (parts[i].visual != NULL && role != OCELLI_USER) {
+        if (strict && parts[i].visual != NULL && role != OCELLI_USER) {
             return oc_fail(err, OCELLI_E_ARGUMENT, "only user messages hold pictures");
         }
     }

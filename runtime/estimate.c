@@ -7,10 +7,15 @@
 #include <math.h>
 #include <string.h>
 
+static uint64_t vision_bytes(const ocelli_model *model)
+{
+    return model->vision_loader != NULL ? oc_loader_bytes(model->vision_loader) : 0;
+}
+
 uint64_t oc_estimate_weights(const ocelli_model *model)
 {
-    return oc_embed_table_bytes(model->table) + oc_loader_bytes(model->decoder_loader) +
-           oc_loader_bytes(model->vision_loader);
+    return oc_embed_table_resident_most(model->table) + oc_loader_bytes(model->decoder_loader) +
+           vision_bytes(model);
 }
 
 static bool add_medium(const ocelli_model *model, const oc_medium *medium, uint64_t *rows,
@@ -57,6 +62,9 @@ ocelli_status ocelli_memory_estimate(const ocelli_model *model, uint64_t context
     if (model == NULL || out == NULL) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_memory_estimate: model and out are needed");
     }
+    if (image_tokens > 0) {
+        OC_TRY(oc_model_check_sees(model, err));
+    }
     size_t merge = (size_t)model->config.vit.patch.merge_size;
     if (context_tokens > SIZE_MAX / 2 || image_tokens > UINT32_MAX) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "%llu context tokens, %llu image tokens: too many",
@@ -89,13 +97,22 @@ static uint64_t count_sparse(const oc_decoder_config *config)
     return count;
 }
 
+static uint64_t count_windowed(const oc_vit_config *vit)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; vit->window > 0 && i < vit->layers; i++) {
+        count += !vit->whole[i];
+    }
+    return count;
+}
+
 void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
 {
     const oc_decoder_config *decoder = &model->config.decoder;
     const oc_vit_config *vit = &model->config.vit;
     ocelli_model_info own = {
         .family = model->config.family->model_type,
-        .form = model->packaged ? "package" : "checkpoint",
+        .form = oc_source_form_name(model->source.form),
         .cpu_tier = model->kernels.tier,
         .quant = model->quant,
         .tied = decoder->tied,
@@ -118,7 +135,7 @@ void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
         .embed_bytes = oc_embed_table_bytes(model->table),
         .decoder_bytes = oc_loader_bytes(model->decoder_loader) - head_bytes(model),
         .head_bytes = head_bytes(model),
-        .vision_bytes = oc_loader_bytes(model->vision_loader),
+        .vision_bytes = vision_bytes(model),
         .checkpoint_dtype =
             model->packaged ? model->manifest.source_dtype : oc_dtype_label(model->stored_dtype),
         .embed_dtype = oc_dtype_label(oc_embed_table_dtype(model->table)),
@@ -134,6 +151,10 @@ void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
         .channels = (uint64_t)vit->patch.channels,
         .temporal_patch_size = (uint64_t)vit->patch.temporal_patch_size,
         .video_min_pixels = model->config.video_size.min_pixels,
-        .video_max_pixels = model->config.video_size.max_pixels};
+        .video_max_pixels = model->config.video_size.max_pixels,
+        .frames_sized_alone = model->config.video_size.by_frame,
+        .vision_window = (uint64_t)vit->window * (uint64_t)vit->patch.merge_size,
+        .vision_window_layers = count_windowed(vit),
+        .vision_gated = vit->mlp == OC_VIT_SWIGLU};
     oc_result_write(info, &own, sizeof own);
 }

@@ -45,9 +45,19 @@ ocelli_vision oc_vision_beside(ocelli_vision vision, ocelli_quant quant)
 /* Room for a picture of three million pixels in the 2B tower, and for a prefill of any model. */
 static const size_t MOST_KEPT_SCRATCH = (size_t)256 << 20;
 
+/* Once a step: a few system calls against the end of the process. */
+static ocelli_status check_files(const ocelli_model *model, ocelli_error *err)
+{
+    OC_TRY(oc_embed_table_check(model->table, err));
+    OC_TRY(oc_weights_check(model->decoder_files, err));
+    return model->vision_files != model->decoder_files ? oc_weights_check(model->vision_files, err)
+                                                       : OCELLI_OK;
+}
+
 ocelli_status oc_model_begin(ocelli_model *model, size_t scratch, const char *what,
                              ocelli_error *err)
 {
+    OC_TRY(check_files(model, err));
     pthread_mutex_lock(&model->compute_lock);
     ocelli_status status = oc_arena_reserve(&model->scratch, scratch, what, err);
     if (status != OCELLI_OK) {
@@ -62,6 +72,16 @@ void oc_model_end(ocelli_model *model)
         oc_arena_close(&model->scratch);
     }
     pthread_mutex_unlock(&model->compute_lock);
+}
+
+ocelli_status oc_model_check_sees(const ocelli_model *model, ocelli_error *err)
+{
+    return model->config.text_only
+               ? oc_fail(err, OCELLI_E_ARGUMENT,
+                         "%s: a text model without its vision file, so it cannot see; give the "
+                         "mmproj-*.gguf that belongs to it (--mmproj FILE)",
+                         model->directory)
+               : OCELLI_OK;
 }
 
 ocelli_status oc_model_check_computes(const ocelli_model *model, const char *what,
@@ -106,7 +126,7 @@ static ocelli_status open_checkpoint_files(ocelli_model *model, ocelli_error *er
     oc_tensor embed;
     oc_decoder_config *config = &model->config.decoder;
     const int64_t shape[2] = {(int64_t)config->vocab, (int64_t)config->hidden};
-    OC_TRY(oc_weights_open(&model->decoder_files, model->directory, err));
+    OC_TRY(oc_source_weights(&model->source, &model->config, &model->decoder_files, err));
     model->vision_files = model->decoder_files;
     OC_TRY(oc_weights_get(model->decoder_files, OC_EMBED_TOKENS, 2, shape, &embed, err));
     model->stored_dtype = embed.dtype;
@@ -120,7 +140,7 @@ static ocelli_status open_checkpoint_files(ocelli_model *model, ocelli_error *er
         return oc_fail(err, OCELLI_E_INTERNAL, "%s is nowhere", OC_EMBED_TOKENS);
     }
     return oc_embed_table_acquire(&model->table, path, offset, embed.dtype, config->vocab,
-                                  config->hidden, false, err);
+                                  config->hidden, false, model->embed_budget, err);
 }
 
 /* ---- the files of a package ---------------------------------------------------------------- */
@@ -159,8 +179,9 @@ static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
     if (path == NULL) {
         return oc_fail_memory(err, OC_PACKAGE_EMBED);
     }
-    ocelli_status status = oc_embed_table_acquire(&model->table, path, 0, manifest->embed_dtype,
-                                                  config->vocab, config->hidden, true, err);
+    ocelli_status status =
+        oc_embed_table_acquire(&model->table, path, 0, manifest->embed_dtype, config->vocab,
+                               config->hidden, true, model->embed_budget, err);
     oc_free(path);
     return status;
 }
@@ -191,7 +212,7 @@ static ocelli_status open_tokenizer(ocelli_model *model, ocelli_error *err)
 {
     return model->packaged
                ? open_image(model, err)
-               : oc_bpe_open(&model->bpe, model->directory, model->config.decoder.vocab, err);
+               : oc_source_tokenizer(&model->source, model->config.decoder.vocab, &model->bpe, err);
 }
 
 /* ---- towers -------------------------------------------------------------------------------- */
@@ -309,7 +330,7 @@ static ocelli_status choose_forms(ocelli_model *model, const ocelli_model_option
 static ocelli_status check_template(ocelli_model *model, ocelli_error *err)
 {
     oc_chat_template kind;
-    OC_TRY(oc_chat_check_template(model->directory, &kind, err));
+    OC_TRY(oc_source_template(&model->source, model->config.family->chat, &kind, err));
     if (kind == OC_TEMPLATE_UNKNOWN) {
         oc_log_write(
             &model->log, OCELLI_LOG_WARN,
@@ -323,8 +344,12 @@ static ocelli_status check_template(ocelli_model *model, ocelli_error *err)
 static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *options,
                               ocelli_error *err)
 {
-    OC_TRY(oc_config_read(&model->config, model->directory, err));
-    model->packaged = oc_package_is(model->directory);
+    OC_TRY(oc_source_open(&model->source, model->directory, options->mmproj, err));
+    OC_TRY(oc_source_config(&model->source, &model->config, err));
+    if (options->needs_vision) {
+        OC_TRY(oc_model_check_sees(model, err));
+    }
+    model->packaged = model->source.form == OC_SOURCE_PACKAGE;
     if (model->packaged) {
         OC_TRY(oc_manifest_read(&model->manifest, model->directory, err));
     }
@@ -335,7 +360,9 @@ static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *o
     OC_TRY(model->packaged ? open_package_files(model, err) : open_checkpoint_files(model, err));
     OC_TRY(open_tokenizer(model, err));
     OC_TRY(check_template(model, err));
-    OC_TRY(load_vision(model, options, err));
+    if (!model->config.text_only) {
+        OC_TRY(load_vision(model, options, err));
+    }
     return load_decoder(model, options, err);
 }
 
@@ -355,6 +382,7 @@ ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
     atomic_init(&model->references, 1);
     pthread_mutex_init(&model->compute_lock, NULL);
     model->plan_only = options.plan_only != 0;
+    model->embed_budget = options.embed_budget;
     if (model->plan_only) {
         options.progress = NULL; /* nothing takes time */
     }
@@ -379,7 +407,7 @@ void ocelli_model_release_vision(ocelli_model *model)
     }
     pthread_mutex_lock(&model->compute_lock); /* not under a picture's feet */
     for (size_t i = 0; oc_weights_at(model->vision_files, i, &name, &tensor); i++) {
-        if (strncmp(name, OC_VIT_PREFIX, sizeof OC_VIT_PREFIX - 1) == 0) {
+        if (oc_weights_begins(model->vision_files, name, OC_VIT_PREFIX)) {
             oc_weights_release(model->vision_files, &tensor);
         }
     }
@@ -407,6 +435,7 @@ void ocelli_model_close(ocelli_model *model)
         oc_weights_close(model->vision_files);
     }
     oc_weights_close(model->decoder_files);
+    oc_source_close(&model->source);
     oc_arena_close(&model->scratch);
     oc_pool_close(model->pool);
     oc_config_close(&model->config);

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/config.h"
 #include "runtime/package.h"
+#include "runtime/source.h"
 #include "text/bpe.h"
 #include "text/embed_table.h"
 
@@ -14,7 +15,8 @@
 
 struct ocelli_model {
     atomic_int references;
-    char *directory;
+    oc_source source;
+    char *directory; /* what the model is called in messages */
     bool packaged;
     bool plan_only; /* its matrices have sizes and no data */
     ocelli_quant quant;
@@ -26,11 +28,12 @@ struct ocelli_model {
     oc_compute compute;
     pthread_mutex_t compute_lock; /* towers share the pool and scratch: one forward at a time */
     oc_arena scratch;
-    oc_weights *decoder_files, *vision_files; /* one and the same of a checkpoint */
+    oc_weights *decoder_files, *vision_files; /* one and the same of a checkpoint or GGUF files */
     oc_loader *decoder_loader, *vision_loader;
-    oc_vit *vit;
+    oc_vit *vit; /* NULL, and vision_loader too: a model that only reads text */
     oc_decoder *decoder;
     oc_embed_table *table;
+    uint64_t embed_budget;
     oc_bpe *bpe;
     oc_dtype stored_dtype; /* of the tensors of a checkpoint */
     oc_manifest manifest;  /* of a package */
@@ -51,7 +54,8 @@ bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t gr
                              size_t *bytes);
 
 /* Waits for the model's turn to compute and takes it, with that much free in model->scratch; what is
- * for messages. On failure the turn is not taken. */
+ * for messages. OCELLI_E_IO when a file of the model has become shorter: to read on would end the
+ * process. On failure the turn is not taken. */
 ocelli_status oc_model_begin(ocelli_model *model, size_t scratch, const char *what,
                              ocelli_error *err);
 /* Gives the turn back. Scratch is kept for the next one unless it is very large. */
@@ -62,6 +66,9 @@ oc_format oc_quant_format(ocelli_quant quant);
 oc_format oc_vision_format(ocelli_vision vision);
 /* The form that default stands for beside a quantisation: the reference path is exact everywhere. */
 ocelli_vision oc_vision_beside(ocelli_vision vision, ocelli_quant quant);
+
+/* OCELLI_E_ARGUMENT, saying what to give, for a text model without its vision file. */
+ocelli_status oc_model_check_sees(const ocelli_model *model, ocelli_error *err);
 
 /* OCELLI_E_STATE, naming what, for a model that was opened to plan only. */
 ocelli_status oc_model_check_computes(const ocelli_model *model, const char *what,

@@ -131,15 +131,24 @@ typedef struct ocelli_model_options {
     ocelli_vision vision;
     int plan_only; /* nonzero: sizes, tokens and memory can be asked for, at once; no weight is read,
                     * and nothing can be encoded or answered (OCELLI_E_STATE) */
+    uint64_t embed_budget; /* bytes of the embedding table that may be resident in this process: a
+                            * larger one's rows are read from the file each time, and none of them
+                            * stays. The answer does not depend on it. Models of one process share a
+                            * table, and the least of their budgets */
+    /* The vision file that belongs to a GGUF text model; NULL: the one of its folder, if a folder is
+     * opened, else none, and the model only reads text. */
+    const char *mmproj;
+    int needs_vision; /* nonzero: a model that cannot see is refused at once */
 } ocelli_model_options;
 #define OCELLI_MODEL_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ocelli_model_options), OCELLI_QUANT_DEFAULT, 0, NULL, NULL, NULL, NULL, NULL,       \
-            OCELLI_VISION_DEFAULT, 0                                                               \
+            OCELLI_VISION_DEFAULT, 0, UINT64_C(64) << 20, NULL, 0                                  \
     }
 
-/* Opens a Hugging Face checkpoint directory or a package. Weights are mapped and used in place where
- * their form allows. OCELLI_E_IO, _FORMAT, _UNSUPPORTED, _MEMORY, _CANCELLED. */
+/* Opens a Hugging Face checkpoint directory, a package, a GGUF text model, or a directory that holds one
+ * and its vision file. Weights are mapped and used in place where their form allows. OCELLI_E_IO,
+ * _FORMAT, _UNSUPPORTED, _MEMORY, _CANCELLED. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
                                                         const ocelli_model_options *options,
                                                         ocelli_error *err);
@@ -149,7 +158,7 @@ OCELLI_API void ocelli_model_close(ocelli_model *model);
 typedef struct ocelli_model_info {
     size_t struct_size;
     const char *family;   /* "qwen3_vl" */
-    const char *form;     /* "checkpoint" or "package" */
+    const char *form;     /* "checkpoint", "package" or "gguf" */
     const char *cpu_tier; /* kernel tier in use: "avx512" */
     ocelli_quant quant;   /* of the decoder's matrices */
     int tied;             /* lm_head and embed_tokens are one tensor */
@@ -157,6 +166,7 @@ typedef struct ocelli_model_info {
     uint64_t vocab_size, hidden_size, layers, heads, kv_heads, head_dim, intermediate_size;
     uint64_t experts, experts_per_token; /* 0: dense */
     uint64_t context_tokens;             /* max_position_embeddings */
+    /* All 0, and so is what else is told of pictures: a text model without its vision file. */
     uint64_t vision_layers, vision_hidden_size, vision_heads, patch_size, merge_size;
     uint64_t embed_bytes, decoder_bytes, head_bytes, vision_bytes; /* as held in memory or mapped */
     const char *checkpoint_dtype; /* "bf16", of the tensors on disk; of a package: "packed" */
@@ -169,10 +179,21 @@ typedef struct ocelli_model_info {
     uint64_t vision_intermediate_size, vision_taps; /* taps: deepstack's mergers */
     uint64_t vision_positions;                      /* rows of the learned position table */
     uint64_t channels, temporal_patch_size;         /* of a patch */
-    uint64_t video_min_pixels, video_max_pixels;    /* of all frames of a clip together */
+    uint64_t video_min_pixels, video_max_pixels; /* of all frames of a clip together, or of each: */
+    int frames_sized_alone;
+    uint64_t vision_window;        /* patches along a window's side; 0: the tower has no windows */
+    uint64_t vision_window_layers; /* that attend inside windows */
+    int vision_gated;              /* its feed-forward has three matrices, not two */
 } ocelli_model_info;
 /* Set info->struct_size first. */
 OCELLI_API void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info);
+
+/* out [count, hidden_size], float32: the rows of the embedding table of ids [count], as the decoder
+ * gets them; also of a model that plans only. May be called by several threads at once.
+ * OCELLI_E_ARGUMENT: an id outside the vocabulary; OCELLI_E_IO: the file became shorter. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_embed(const ocelli_model *model,
+                                                         const int32_t *ids, size_t count,
+                                                         float *out, ocelli_error *err);
 
 /* For a program that has encoded its last picture for now: gives back the resident pages of a tower
  * that is mapped from a package. Another picture maps them again, which costs it some tenths of a
@@ -183,7 +204,7 @@ OCELLI_API void ocelli_model_release_vision(ocelli_model *model);
  * image_tokens: kv cache and the largest scratch of the tower and the decoder. */
 typedef struct ocelli_memory {
     size_t struct_size;
-    uint64_t weights;     /* mapped or packed, all parts */
+    uint64_t weights;     /* mapped or packed, all parts; of the table what embed_budget lets be */
     uint64_t kv_cache;    /* for the whole context */
     uint64_t scratch;     /* largest at one time */
     uint64_t visual_rows; /* encoded rows of the pictures */
@@ -207,14 +228,15 @@ typedef struct ocelli_pack_options {
     ocelli_progress_fn progress;
     void *progress_user;
     ocelli_vision vision; /* DEFAULT: BF16, and F32 beside OCELLI_QUANT_F32 */
+    const char *mmproj;   /* as in ocelli_model_options; a package is always one that sees */
 } ocelli_pack_options;
 #define OCELLI_PACK_OPTIONS_INIT                                                                   \
     {                                                                                              \
         sizeof(ocelli_pack_options), OCELLI_QUANT_DEFAULT, 0, 0, 0, NULL, NULL, NULL, NULL,        \
-            OCELLI_VISION_DEFAULT                                                                  \
+            OCELLI_VISION_DEFAULT, NULL                                                            \
     }
 
-/* Writes a package of the checkpoint: into a temporary folder beside directory_out, synced, then
+/* Writes a package of the checkpoint, or of a GGUF text model and its vision file: into a temporary folder beside directory_out, synced, then
  * renamed, so that a killed or failed run leaves no half package. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
                                                   const ocelli_pack_options *options,
@@ -268,16 +290,21 @@ OCELLI_API void ocelli_image_free(ocelli_image *image);
 
 typedef struct ocelli_visual_options {
     size_t struct_size;
-    uint64_t min_pixels, max_pixels; /* of the resized picture (of all frames together for a clip);
-                                      * 0: the checkpoint's */
-    int plan_only; /* nonzero: sizes, tokens and times only; it cannot be answered about */
+    uint64_t min_pixels,
+        max_pixels; /* of the resized picture (of all frames together for a clip, of
+                                      * each where the family sizes frames as pictures); 0: the
+                                      * checkpoint's */
+    int plan_only;  /* nonzero: sizes, tokens and times only; it cannot be answered about */
     ocelli_progress_fn progress; /* NULL: none; told of every block of the tower. It may cancel: a
                                   * clip stops before its next two frames, a picture at its end */
     void *progress_user;
+    double frames_per_second; /* a clip: how many of its frames there are to a second (frames used,
+                               * over frames there were, times their rate); for families whose time axis
+                               * counts seconds. 0: told from the first time and the last */
 } ocelli_visual_options;
 #define OCELLI_VISUAL_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(ocelli_visual_options), 0, 0, 0, NULL, NULL                                         \
+        sizeof(ocelli_visual_options), 0, 0, 0, NULL, NULL, 0                                      \
     }
 
 /* Resizes, cuts into patches and runs the vision tower. The result serves any session of the
@@ -360,7 +387,8 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_open(ocelli_session **out, 
 OCELLI_API void ocelli_session_close(ocelli_session *session);
 
 /* Appends a message. Text must be UTF-8 (invalid bytes: OCELLI_E_ARGUMENT). Visuals are kept alive
- * by the session. A system message must be the first. */
+ * by the session. A system message must be the first, and only users' messages hold
+ * visuals; of Qwen2-VL and Qwen2.5-VL all may hold them, and system messages stand anywhere. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_add(ocelli_session *session, ocelli_role role,
                                                          const ocelli_part *parts, size_t count,
                                                          ocelli_error *err);

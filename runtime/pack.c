@@ -18,6 +18,7 @@
 
 typedef struct job {
     const char *checkpoint;
+    oc_source source;
     ocelli_pack_options options;
     ocelli_quant quant;
     ocelli_vision vision;
@@ -245,22 +246,14 @@ static ocelli_status write_tokenizer(job *j, ocelli_error *err)
 static ocelli_status copy_files(job *j, ocelli_error *err)
 {
     for (size_t i = 0; oc_package_copied(i) != NULL; i++) {
-        const char *name = oc_package_copied(i);
-        char *bytes;
+        const char *name = oc_package_copied(i), *text;
         size_t size;
-        char *path = oc_path_join(j->checkpoint, name);
-        if (path == NULL) {
-            return oc_fail_memory(err, name);
+        bool owned;
+        OC_TRY(oc_source_file(&j->source, name, &text, &size, &owned, err));
+        ocelli_status status = text != NULL ? write_file(j, name, text, size, err) : OCELLI_OK;
+        if (owned) {
+            oc_free((void *)(uintptr_t)text);
         }
-        if (!oc_file_exists(path)) {
-            oc_free(path);
-            continue;
-        }
-        ocelli_status status = oc_file_read(&bytes, &size, path, (size_t)256 << 20, err);
-        oc_free(path);
-        OC_TRY(status);
-        status = write_file(j, name, bytes, size, err);
-        oc_free(bytes);
         OC_TRY(status);
     }
     return OCELLI_OK;
@@ -273,16 +266,23 @@ static ocelli_status check_source(job *j, ocelli_error *err)
 {
     oc_tensor head;
     uint64_t elements = 0;
-    if (oc_package_is(j->checkpoint)) {
+    OC_TRY(oc_source_open(&j->source, j->checkpoint, j->options.mmproj, err));
+    if (j->source.form == OC_SOURCE_PACKAGE) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "%s: is a package already; pack its checkpoint",
                        j->checkpoint);
     }
-    OC_TRY(oc_config_read(&j->config, j->checkpoint, err));
-    OC_TRY(oc_weights_open(&j->weights, j->checkpoint, err));
+    OC_TRY(oc_source_config(&j->source, &j->config, err));
+    if (j->config.text_only) {
+        return oc_fail(err, OCELLI_E_ARGUMENT,
+                       "%s: a text model without its vision file, of which no package can be made; "
+                       "give the mmproj-*.gguf that belongs to it (--mmproj FILE)",
+                       j->checkpoint);
+    }
+    OC_TRY(oc_source_weights(&j->source, &j->config, &j->weights, err));
     if (!j->config.decoder.tie_is_said && !oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
         j->config.decoder.tied = true;
     }
-    OC_TRY(oc_bpe_open(&j->bpe, j->checkpoint, j->config.decoder.vocab, err));
+    OC_TRY(oc_source_tokenizer(&j->source, j->config.decoder.vocab, &j->bpe, err));
     return walk(j, walk_vision, oc_vision_format(j->vision), NULL, OC_PACKAGE_VISION, &elements,
                 err);
 }
@@ -337,6 +337,7 @@ ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
     oc_pool_close(j.pool);
     oc_bpe_close(j.bpe);
     oc_weights_close(j.weights);
+    oc_source_close(&j.source);
     oc_config_close(&j.config);
     return status;
 }

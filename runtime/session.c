@@ -33,7 +33,8 @@ ocelli_status ocelli_session_open(ocelli_session **out, ocelli_model *model,
     if (session->prefill_rows > session->context) {
         session->prefill_rows = session->context;
     }
-    session->chat = (oc_chat_options){.add_generation_prompt = true,
+    session->chat = (oc_chat_options){.style = model->config.family->chat,
+                                      .add_generation_prompt = true,
                                       .add_vision_id = options.vision_ids != 0,
                                       .special_in_text = options.special_tokens_in_text != 0};
     oc_kv_shape shape = oc_model_kv_shape(model);
@@ -64,7 +65,7 @@ ocelli_status ocelli_session_add(ocelli_session *session, ocelli_role role,
     if (session == NULL || (parts == NULL && count > 0)) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_session_add: session and parts are needed");
     }
-    return oc_conversation_add(&session->talk, role, parts, count, err);
+    return oc_conversation_add(&session->talk, session->chat.style, role, parts, count, err);
 }
 
 void ocelli_session_reset(ocelli_session *session)

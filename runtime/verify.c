@@ -95,8 +95,11 @@ static ocelli_status compare_head(const check *c, const oc_embed_table *table,
                                : OCELLI_OK;
     for (size_t first = 0; first < vocab && status == OCELLI_OK; first += OC_MATRIX_TILE) {
         size_t count = vocab - first < OC_MATRIX_TILE ? vocab - first : OC_MATRIX_TILE;
-        for (size_t i = 0; i < count; i++) {
-            oc_embed_table_row(table, first + i, rows + i * hidden);
+        for (size_t i = 0; i < count && status == OCELLI_OK; i++) {
+            status = oc_embed_table_read(table, first + i, rows + i * hidden, err);
+        }
+        if (status != OCELLI_OK) {
+            break;
         }
         oc_hasher_update(values, rows, count * hidden * sizeof *rows);
         if (head != NULL) {
@@ -160,7 +163,7 @@ static ocelli_status open_and_check_head(const check *c, ocelli_error *err)
     if (status == OCELLI_OK) {
         status =
             oc_embed_table_acquire(&table, embed, 0, c->manifest.embed_dtype,
-                                   c->config.decoder.vocab, c->config.decoder.hidden, true, err);
+                                   c->config.decoder.vocab, c->config.decoder.hidden, true, 0, err);
     }
     if (status == OCELLI_OK) {
         status = oc_loader_open(

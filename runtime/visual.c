@@ -24,6 +24,7 @@ void ocelli_visual_free(ocelli_visual *visual)
         oc_free(visual->rows);
         oc_free(visual->taps);
         oc_free(visual->timestamps);
+        oc_free(visual->times);
         oc_free(visual);
     }
 }
@@ -105,6 +106,50 @@ static ocelli_status plan(ocelli_visual **out, const ocelli_model *model,
     return OCELLI_OK;
 }
 
+/* Seconds from one temporal group to the next: of what the caller says, or of the frames' times. A
+ * single group is at 0 whatever it is. */
+static ocelli_status group_seconds(double *out, const oc_config *config, const double *seconds,
+                                   size_t count, double fps, ocelli_error *err)
+{
+    double temporal = config->vit.patch.temporal_patch_size;
+    *out = 1;
+    if (fps != 0 && !(fps > 0 && fps < HUGE_VAL)) {
+        return oc_fail(err, OCELLI_E_ARGUMENT,
+                       "frames_per_second: %g is neither 0 nor a number above 0", fps);
+    }
+    if (fps != 0) {
+        *out = temporal / fps;
+    } else if (count > 1) {
+        *out = temporal * (seconds[count - 1] - seconds[0]) / (double)(count - 1);
+    }
+    return OCELLI_OK;
+}
+
+/* When the temporal groups of a clip are: seconds for the text, places on the time axis. */
+static ocelli_status plan_times(ocelli_visual *visual, const oc_config *config,
+                                const double *seconds, double fps, ocelli_error *err)
+{
+    oc_medium *medium = &visual->medium;
+    double step;
+    visual->timestamps = oc_alloc(medium->grid_t + 1, sizeof *visual->timestamps);
+    if (visual->timestamps == NULL) {
+        return oc_fail_memory(err, "a clip");
+    }
+    oc_frames_timestamps(seconds, visual->frames, visual->timestamps);
+    medium->timestamps = visual->timestamps;
+    OC_TRY(group_seconds(&step, config, seconds, visual->frames, fps, err));
+    OC_TRY(oc_config_clip_times(&visual->times, config, medium->grid_t, step, err));
+    medium->times = visual->times;
+    if (visual->times != NULL) { /* the same frames at other times are another clip */
+        struct {
+            oc_hash pixels, times;
+        } link = {medium->identity,
+                  oc_hash_bytes(visual->times, medium->grid_t * sizeof *visual->times)};
+        medium->identity = oc_hash_bytes(&link, sizeof link);
+    }
+    return OCELLI_OK;
+}
+
 /* The pixels of one frame at the visual's size: its own, or resized into room. */
 static ocelli_status fit(const uint8_t **out, uint8_t *room, const ocelli_visual *visual,
                          const ocelli_image *frame, oc_pool *pool, ocelli_error *err)
@@ -148,7 +193,8 @@ static ocelli_status encode_groups(ocelli_visual *visual, ocelli_model *model,
     size_t temporal = (size_t)model->config.vit.patch.temporal_patch_size;
     size_t frame_bytes = (size_t)visual->width * (size_t)visual->height * 3;
     size_t group_values = oc_medium_pair_tokens(medium) * medium->width;
-    const oc_trace trace = {.fn = w->progress != NULL ? watch_block : NULL, .user = w};
+    const oc_trace trace = {
+        .fn = w->progress != NULL ? watch_block : NULL, .user = w, .names_only = true};
     w->total = (uint64_t)medium->grid_t * model->config.vit.layers;
     for (size_t group = 0; group < medium->grid_t; group++) {
         for (size_t i = 0; i < temporal; i++) {
@@ -246,6 +292,7 @@ ocelli_status ocelli_encode_image(ocelli_visual **out, ocelli_model *model,
                        "ocelli_encode_image: out, model and image are needed");
     }
     *out = NULL;
+    OC_TRY(oc_model_check_sees(model, err));
     ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
     oc_options_read(&options, sizeof options, given);
     oc_size_rule rule;
@@ -269,6 +316,7 @@ ocelli_status ocelli_encode_video(ocelli_visual **out, ocelli_model *model,
             "one frame");
     }
     *out = NULL;
+    OC_TRY(oc_model_check_sees(model, err));
     ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
     oc_options_read(&options, sizeof options, given);
     for (size_t i = 0; i < count; i++) {
@@ -283,13 +331,12 @@ ocelli_status ocelli_encode_video(ocelli_visual **out, ocelli_model *model,
     OC_TRY(oc_smart_size_video(&rule, count, frames[0]->height, frames[0]->width, &height, &width,
                                err));
     OC_TRY(plan(&visual, model, frames, count, true, width, height, err));
-    visual->timestamps = oc_alloc(visual->medium.grid_t + 1, sizeof *visual->timestamps);
-    if (visual->timestamps == NULL) {
+    ocelli_status status =
+        plan_times(visual, &model->config, seconds, options.frames_per_second, err);
+    if (status != OCELLI_OK) {
         ocelli_visual_free(visual);
-        return oc_fail_memory(err, "a clip");
+        return status;
     }
-    oc_frames_timestamps(seconds, count, visual->timestamps);
-    visual->medium.timestamps = visual->timestamps;
     return finish(out, visual, model, frames, &options, err);
 }
 
@@ -304,12 +351,14 @@ ocelli_status ocelli_sample_frames(const ocelli_model *model, size_t total,
             "frames");
     }
     *count = 0;
+    OC_TRY(oc_model_check_sees(model, err));
     ocelli_sample_options options = OCELLI_SAMPLE_OPTIONS_INIT;
     oc_options_read(&options, sizeof options, given);
     oc_frame_rule rule = {
         .source_fps = options.source_fps,
         .sample_fps = options.sample_fps,
         .frame_count = options.frame_count,
+        .even = model->config.even_frames,
         .min_frames = options.min_frames != 0 ? options.min_frames : model->config.min_frames,
         .max_frames = options.max_frames != 0 ? options.max_frames : model->config.max_frames};
     if (options.max_frames != 0 && options.min_frames == 0 && rule.min_frames > rule.max_frames) {

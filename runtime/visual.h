@@ -12,6 +12,7 @@ struct ocelli_visual {
     float *rows;        /* [tokens, hidden]; NULL: planned only */
     float *taps;        /* [tap_count, tokens, hidden] */
     double *timestamps; /* [grid_t]; a clip's */
+    int32_t *times;     /* [grid_t], or NULL: see oc_medium */
     int source_width, source_height, width, height;
     size_t frames;
     double encode_seconds;

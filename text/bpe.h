@@ -17,6 +17,9 @@ typedef struct oc_bpe oc_bpe;
  * of unknown tokens, a vocabulary without all 256 bytes. Ids may have holes. OCELLI_E_IO, OCELLI_E_FORMAT (damaged), OCELLI_E_UNSUPPORTED
  * (another pipeline); the message names the file. */
 ocelli_status oc_bpe_open(oc_bpe **out, const char *directory, size_t id_limit, ocelli_error *err);
+/* The same from a tokenizer.json in memory; name is for messages. */
+ocelli_status oc_bpe_open_text(oc_bpe **out, const char *name, const char *text, size_t size,
+                               size_t id_limit, ocelli_error *err);
 void oc_bpe_close(oc_bpe *bpe);
 
 /* The compiled form: the tables as one block, borrowed from bpe, to be written to a file as it is. The

@@ -58,6 +58,10 @@ static ocelli_status read_files(legacy *files, const char *directory, ocelli_err
     }
     OC_TRY(
         oc_file_read(&files->merges, &files->merges_size, files->merges_path, OC_JSON_LIMIT, err));
+    const char *impostor = oc_file_impostor(files->merges, files->merges_size);
+    if (impostor != NULL) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: is %s", files->merges_path, impostor);
+    }
     const char *class;
     OC_TRY(oc_json_string(oc_json_top(&files->config), "tokenizer_class", &class, err));
     if (strcmp(class, "Qwen2Tokenizer") != 0 && strcmp(class, "Qwen2TokenizerFast") != 0) {

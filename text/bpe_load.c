@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-/* The only pattern there is; split.c is its matcher. */
-static const char qwen_pattern[] = "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{"
-                                   "N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-                                   "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-
 /* For messages: the value of key "type", or what else is there. */
 static const char *type_of(const cJSON *node)
 {
@@ -73,7 +68,7 @@ static ocelli_status check_split(const char *file, const cJSON *stage, ocelli_er
     const cJSON *regex =
         cJSON_IsObject(pattern) ? cJSON_GetObjectItemCaseSensitive(pattern, "Regex") : NULL;
     const cJSON *behavior = cJSON_GetObjectItemCaseSensitive(stage, "behavior");
-    if (!cJSON_IsString(regex) || strcmp(regex->valuestring, qwen_pattern) != 0) {
+    if (!cJSON_IsString(regex) || strcmp(regex->valuestring, OC_BPE_PATTERN) != 0) {
         return oc_fail(err, OCELLI_E_UNSUPPORTED,
                        "%s: pre_tokenizer splits by \"%.200s\", not by the pattern of Qwen2 and "
                        "Qwen3",
@@ -215,16 +210,31 @@ static ocelli_status load(oc_bpe **out, const oc_json *json, oc_bpe_scan *scan, 
     return status;
 }
 
+/* Closes the scan. */
+static ocelli_status load_scan(oc_bpe **out, oc_bpe_scan *scan, size_t id_limit, ocelli_error *err)
+{
+    oc_json json;
+    ocelli_status status = oc_bpe_scan_tokenizer(scan, &json, err);
+    if (status == OCELLI_OK) {
+        status = load(out, &json, scan, id_limit, err);
+        oc_json_close(&json);
+    }
+    oc_bpe_scan_close(scan);
+    return status;
+}
+
 ocelli_status oc_bpe_load_json(oc_bpe **out, const char *path, size_t id_limit, ocelli_error *err)
 {
     oc_bpe_scan scan;
-    oc_json json;
     OC_TRY(oc_bpe_scan_open(&scan, path, err));
-    ocelli_status status = oc_bpe_scan_tokenizer(&scan, &json, err);
-    if (status == OCELLI_OK) {
-        status = load(out, &json, &scan, id_limit, err);
-        oc_json_close(&json);
-    }
-    oc_bpe_scan_close(&scan);
-    return status;
+    return load_scan(out, &scan, id_limit, err);
+}
+
+ocelli_status oc_bpe_open_text(oc_bpe **out, const char *name, const char *text, size_t size,
+                               size_t id_limit, ocelli_error *err)
+{
+    oc_bpe_scan scan;
+    *out = NULL;
+    OC_TRY(oc_bpe_scan_use(&scan, name, text, size, err));
+    return load_scan(out, &scan, id_limit, err);
 }

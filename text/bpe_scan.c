@@ -12,6 +12,26 @@
 #include <math.h>
 #include <string.h>
 
+static ocelli_status take_bytes(oc_bpe_scan *out, const unsigned char *bytes, size_t size,
+                                ocelli_error *err)
+{
+    if (size > OC_JSON_LIMIT) {
+        return oc_fail(err, OCELLI_E_LIMIT, "%s: %zu bytes, more than the limit of %zu", out->name,
+                       size, OC_JSON_LIMIT);
+    }
+    if (size == 0) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: not a JSON object: the file is empty", out->name);
+    }
+    const char *impostor = oc_file_impostor(bytes, size);
+    if (impostor != NULL) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: is %s", out->name, impostor);
+    }
+    out->bytes = bytes;
+    out->size = size;
+    out->hash = oc_hash_bytes(bytes, size);
+    return OCELLI_OK;
+}
+
 ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error *err)
 {
     *out = (oc_bpe_scan){.name = oc_strdup(path)};
@@ -19,19 +39,26 @@ ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error 
         return oc_fail_memory(err, path);
     }
     ocelli_status status = oc_map_open(&out->map, path, NULL, err);
-    if (status == OCELLI_OK && out->map.size > OC_JSON_LIMIT) {
-        status = oc_fail(err, OCELLI_E_LIMIT, "%s: %zu bytes, more than the limit of %zu", path,
-                         out->map.size, OC_JSON_LIMIT);
-    }
-    if (status == OCELLI_OK && out->map.size == 0) {
-        status = oc_fail(err, OCELLI_E_FORMAT, "%s: not a JSON object: the file is empty", path);
+    if (status == OCELLI_OK) {
+        status = take_bytes(out, out->map.bytes, out->map.size, err);
     }
     if (status != OCELLI_OK) {
         oc_bpe_scan_close(out);
-        return status;
     }
-    out->hash = oc_hash_bytes(out->map.bytes, out->map.size);
-    return OCELLI_OK;
+    return status;
+}
+
+ocelli_status oc_bpe_scan_use(oc_bpe_scan *out, const char *name, const char *text, size_t size,
+                              ocelli_error *err)
+{
+    *out = (oc_bpe_scan){.name = oc_strdup(name)};
+    ocelli_status status = out->name == NULL
+                               ? oc_fail_memory(err, name)
+                               : take_bytes(out, (const unsigned char *)text, size, err);
+    if (status != OCELLI_OK) {
+        oc_bpe_scan_close(out);
+    }
+    return status;
 }
 
 void oc_bpe_scan_close(oc_bpe_scan *scan)
@@ -151,16 +178,16 @@ static bool scan_top(oc_json_scan *in, oc_bpe_scan *scan)
 /* Where JSON begins: some editors write a byte order mark. */
 static oc_json_scan scan_all(const oc_bpe_scan *scan)
 {
-    const char *text = (const char *)scan->map.bytes;
-    bool marked = scan->map.size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
-    return scan_of(text + (marked ? 3 : 0), text + scan->map.size);
+    const char *text = (const char *)scan->bytes;
+    bool marked = scan->size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0;
+    return scan_of(text + (marked ? 3 : 0), text + scan->size);
 }
 
 static ocelli_status not_json(const oc_bpe_scan *scan, const oc_json_scan *in, ocelli_error *err)
 {
     return oc_fail(err, OCELLI_E_FORMAT,
                    "%s: not a JSON object, or not UTF-8, near byte %zu of %zu", scan->name,
-                   (size_t)(in->at - scan->map.bytes), scan->map.size);
+                   (size_t)(in->at - scan->bytes), scan->size);
 }
 
 /* Appends the text from *from up to and with the opening bracket of a span; *from becomes its end,
@@ -185,8 +212,8 @@ ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_err
     }
     bool swapped = scan->merges.begin != NULL && scan->vocabulary.begin != NULL &&
                    scan->merges.begin < scan->vocabulary.begin;
-    const char *from = (const char *)scan->map.bytes;
-    const char *end = from + scan->map.size;
+    const char *from = (const char *)scan->bytes;
+    const char *end = from + scan->size;
     oc_buffer text = {0};
     ocelli_status status =
         append_before(&text, &from, swapped ? &scan->merges : &scan->vocabulary, err);

@@ -15,17 +15,22 @@ typedef struct oc_bpe_span {
     size_t longest;          /* bytes of the longest entry, as it is written */
 } oc_bpe_span;
 
-/* One file, mapped. */
+/* One file, mapped, or a text in memory. */
 typedef struct oc_bpe_scan {
     char *name;
-    oc_map map;
-    oc_hash hash; /* of the file's bytes */
+    oc_map map;                 /* of the file */
+    const unsigned char *bytes; /* [size] of either */
+    size_t size;
+    oc_hash hash; /* of these bytes */
     oc_bpe_span vocabulary, merges;
     char *spellings; /* of the words, decoded, end to end, each NUL-ended; owned */
 } oc_bpe_scan;
 
 /* Maps the file; more than OC_JSON_LIMIT is refused. */
 ocelli_status oc_bpe_scan_open(oc_bpe_scan *out, const char *path, ocelli_error *err);
+/* The same of a text in memory, which is borrowed and must outlive the scan. */
+ocelli_status oc_bpe_scan_use(oc_bpe_scan *out, const char *name, const char *text, size_t size,
+                              ocelli_error *err);
 void oc_bpe_scan_close(oc_bpe_scan *scan);
 
 /* Finds model.vocab, if it is an object, and model.merges, if it is a list, and parses the rest: *rest

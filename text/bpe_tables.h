@@ -12,6 +12,11 @@
 /* Bytes of an added token. Matching looks at most this far ahead at every position. */
 #define OC_BPE_ADDED_LIMIT ((size_t)1024)
 
+/* The pre-tokeniser's pattern, as tokenizer.json has it; split.c is its matcher. */
+#define OC_BPE_PATTERN                                                                             \
+    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+"      \
+    "[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+
 /* A pair of neighbouring ids that becomes one. */
 typedef struct oc_bpe_merge {
     uint64_t pair; /* left id in the high half, right id in the low one; UINT64_MAX: a free slot */

@@ -29,7 +29,8 @@ typedef struct oc_chat_call {
 } oc_chat_call;
 
 typedef struct oc_chat_message {
-    ocelli_role role; /* a value outside the enum: the message is dropped, as the template does */
+    ocelli_role
+        role; /* a value outside the enum: the message is dropped, as Qwen3-VL's template does */
     const oc_chat_part *parts;
     size_t count;
     bool is_tool;              /* a tool's result: role is not looked at */
@@ -43,11 +44,18 @@ typedef struct oc_chat_tool {
     size_t length;
 } oc_chat_tool;
 
+/* Whose template. */
+typedef enum oc_chat_style {
+    OC_CHAT_TOOLS, /* Qwen3-VL: system first or not at all, pictures of users, tools */
+    OC_CHAT_PLAIN /* Qwen2-VL, Qwen2.5-VL: every message as it stands, with pictures in any, and "You
+                    * are a helpful assistant." before a first one that is not of the system; no tools */
+} oc_chat_style;
+
 typedef struct oc_chat_options {
+    oc_chat_style style;
     bool add_generation_prompt; /* ends with "<|im_start|>assistant\n" */
     bool add_vision_id;         /* "Picture 1: " before each medium, counted over all messages */
     bool special_in_text;       /* user text may become control tokens, as in the reference */
-    bool default_system; /* "You are a helpful assistant." when there is none (not Qwen3-VL) */
     const oc_chat_tool *tools;
     size_t tool_count;
 } oc_chat_options;
@@ -76,10 +84,11 @@ ocelli_status oc_chat_items_ids(oc_chat_items *items, const int32_t *ids, size_t
 
 /* Renders all messages. A media item stands for "<|vision_start|><|image_pad|><|vision_end|>" (or
  * video_pad): expanding it is fusion's work. Text next to text of the same kind becomes one item,
- * so with special_in_text a control token may be spelled across parts, as in the reference. A
- * system message counts only if it is the first, as in the template. A picture in a system or an
- * assistant's message, which the template would lose without a word, is OCELLI_E_ARGUMENT; so is a
- * tool or call that is not JSON. out is empty (zero) before, and after a failure. */
+ * so with special_in_text a control token may be spelled across parts, as in the reference. In
+ * Qwen3-VL's style a system message counts only if it is the first, as in the template, and a picture
+ * in a system or an assistant's message, which the template would lose without a word, is
+ * OCELLI_E_ARGUMENT; so is a tool or call that is not JSON. In Qwen2-VL's style tools and calls, of which
+ * the template knows nothing, are not looked at. out is empty (zero) before, and after a failure. */
 ocelli_status oc_chat_render(oc_chat_items *out, const oc_chat_message *messages, size_t count,
                              const oc_chat_options *options, ocelli_error *err);
 
@@ -101,10 +110,12 @@ typedef enum oc_chat_template {
     OC_TEMPLATE_UNKNOWN /* another one, or one that cannot be read */
 } oc_chat_template;
 
-/* Compares the template of a checkpoint (chat_template.jinja, else chat_template.json, else the one
- * in tokenizer_config.json) with those that oc_chat_render was tested against, byte for byte but
- * for line ends at its end. Fails only for want of memory. */
-ocelli_status oc_chat_check_template(const char *directory, oc_chat_template *out,
-                                     ocelli_error *err);
+/* Compares a template [length] with those that oc_chat_render was tested against in this style, byte for
+ * byte but for line ends at its end: known or unknown. */
+oc_chat_template oc_chat_judge_template(const char *text, size_t length, oc_chat_style style);
+/* The same of the template of a checkpoint (chat_template.jinja, else chat_template.json, else the one
+ * in tokenizer_config.json), which may be absent. Fails only for want of memory. */
+ocelli_status oc_chat_check_template(const char *directory, oc_chat_style style,
+                                     oc_chat_template *out, ocelli_error *err);
 
 #endif

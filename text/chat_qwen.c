@@ -1,8 +1,8 @@
 /* chat_qwen.c - the chat template of Qwen-VL Instruct models, in C.
  *
  * The checkpoint's template is a Jinja program; an interpreter for it would be larger than the
- * decoder and would run what strangers wrote. This follows the program of Qwen3-VL step by step and
- * is tested against its renderings; oc_chat_check_template tells when a checkpoint brings another.
+ * decoder and would run what strangers wrote. This follows the programs of Qwen3-VL and of Qwen2-VL
+ * (Qwen2.5-VL's is the same) step by step and is tested against their renderings; oc_chat_check_template tells when a checkpoint brings another.
  *
  * Text of the template is always read for control tokens, text of the messages only if asked. */
 #include "text/chat.h"
@@ -64,6 +64,8 @@ static ocelli_status append_parts(renderer *r, const oc_chat_message *message, b
     return OCELLI_OK;
 }
 
+/* ---- Qwen3-VL ------------------------------------------------------------------------------- */
+
 static bool is_system(const oc_chat_message *message)
 {
     return !message->is_tool && message->role == OCELLI_SYSTEM;
@@ -73,17 +75,15 @@ static bool is_system(const oc_chat_message *message)
 static ocelli_status append_system(renderer *r, const oc_chat_message *first, ocelli_error *err)
 {
     bool has_tools = r->options->tool_count > 0;
-    if (first == NULL && !has_tools && !r->options->default_system) {
+    if (first == NULL && !has_tools) {
         return OCELLI_OK;
     }
     OC_TRY(append_template(r, "<|im_start|>system\n", err));
     if (first != NULL) {
         OC_TRY(append_parts(r, first, false, err));
-    } else if (r->options->default_system) {
-        OC_TRY(append_template(r, "You are a helpful assistant.", err));
     }
     if (has_tools) {
-        if (first != NULL || r->options->default_system) {
+        if (first != NULL) {
             OC_TRY(append_template(r, "\n\n", err));
         }
         OC_TRY(oc_chat_append_tools(r->out, r->options, err));
@@ -130,8 +130,8 @@ static ocelli_status append_tool(renderer *r, const oc_chat_message *message, bo
     return append_template(r, ends ? "\n</tool_response><|im_end|>\n" : "\n</tool_response>", err);
 }
 
-static ocelli_status render(renderer *r, const oc_chat_message *messages, size_t count,
-                            ocelli_error *err)
+static ocelli_status render_with_tools(renderer *r, const oc_chat_message *messages, size_t count,
+                                       ocelli_error *err)
 {
     const oc_chat_message *first = count > 0 && is_system(&messages[0]) ? &messages[0] : NULL;
     OC_TRY(append_system(r, first, err));
@@ -147,10 +147,54 @@ static ocelli_status render(renderer *r, const oc_chat_message *messages, size_t
             OC_TRY(append_assistant(r, message, err));
         }
     }
-    if (r->options->add_generation_prompt) {
-        OC_TRY(append_template(r, "<|im_start|>assistant\n", err));
+    return OCELLI_OK;
+}
+
+/* ---- Qwen2-VL, Qwen2.5-VL ------------------------------------------------------------------- */
+
+/* NULL: a role that nobody has a name for. */
+static const char *role_name(const oc_chat_message *message)
+{
+    if (message->is_tool) {
+        return "tool";
+    }
+    switch (message->role) {
+    case OCELLI_SYSTEM: return "system";
+    case OCELLI_USER: return "user";
+    case OCELLI_ASSISTANT: return "assistant";
+    }
+    return NULL;
+}
+
+static ocelli_status render_plain(renderer *r, const oc_chat_message *messages, size_t count,
+                                  ocelli_error *err)
+{
+    if (count > 0 && !is_system(&messages[0])) {
+        OC_TRY(append_template(r, "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n",
+                               err));
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *role = role_name(&messages[i]);
+        if (role != NULL) {
+            OC_TRY(append_template(r, "<|im_start|>", err));
+            OC_TRY(append_template(r, role, err));
+            OC_TRY(append_template(r, "\n", err));
+            OC_TRY(append_parts(r, &messages[i], true, err));
+            OC_TRY(append_template(r, "<|im_end|>\n", err));
+        }
     }
     return OCELLI_OK;
+}
+
+/* ---- both ----------------------------------------------------------------------------------- */
+
+static ocelli_status render(renderer *r, const oc_chat_message *messages, size_t count,
+                            ocelli_error *err)
+{
+    OC_TRY(r->options->style == OC_CHAT_PLAIN ? render_plain(r, messages, count, err)
+                                              : render_with_tools(r, messages, count, err));
+    return r->options->add_generation_prompt ? append_template(r, "<|im_start|>assistant\n", err)
+                                             : OCELLI_OK;
 }
 
 ocelli_status oc_chat_render(oc_chat_items *out, const oc_chat_message *messages, size_t count,

@@ -10,15 +10,20 @@
 #include <string.h>
 
 /* XXH3-128 of the texts, without line ends at the end. */
-static const oc_hash known[] = {
-    {UINT64_C(0x02106194b02d7f3b),
-     UINT64_C(0xa6c9c2c4e7ca9522)}, /* Qwen3-VL Instruct (4B, October 2025), 5291 bytes */
+static const struct {
+    oc_chat_style style;
+    oc_hash hash;
+} known[] = {
+    /* Qwen3-VL Instruct (4B, October 2025), 5291 bytes */
+    {OC_CHAT_TOOLS, {UINT64_C(0x02106194b02d7f3b), UINT64_C(0xa6c9c2c4e7ca9522)}},
+    /* Qwen2-VL Instruct and Qwen2.5-VL Instruct, 1017 bytes */
+    {OC_CHAT_PLAIN, {UINT64_C(0xe83000dd638f8c39), UINT64_C(0xd63c0ab8ac046a45)}},
 };
 
 /* 1 MiB: the longest template in use is a hundredth of it. */
 static const size_t template_limit = (size_t)1 << 20;
 
-static oc_chat_template judge(const char *text, size_t length)
+oc_chat_template oc_chat_judge_template(const char *text, size_t length, oc_chat_style style)
 {
     /* Jinja itself drops one line end there, and editors add one. */
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
@@ -26,7 +31,7 @@ static oc_chat_template judge(const char *text, size_t length)
     }
     oc_hash hash = oc_hash_bytes(text, length);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (oc_hash_equal(hash, known[i])) {
+        if (known[i].style == style && oc_hash_equal(hash, known[i].hash)) {
             return OC_TEMPLATE_KNOWN;
         }
     }
@@ -51,37 +56,41 @@ static const cJSON *find_template(const cJSON *tree)
     return value->child;
 }
 
-static ocelli_status check_jinja(const char *path, oc_chat_template *out, ocelli_error *err)
+static ocelli_status check_jinja(const char *path, oc_chat_style style, oc_chat_template *out,
+                                 ocelli_error *err)
 {
     char *text;
     size_t length;
     ocelli_status status = oc_file_read(&text, &length, path, template_limit, err);
     if (status == OCELLI_OK) {
-        *out = judge(text, length);
+        *out = oc_chat_judge_template(text, length, style);
         oc_free(text);
     }
     return status;
 }
 
-static ocelli_status check_json(const char *path, oc_chat_template *out, ocelli_error *err)
+static ocelli_status check_json(const char *path, oc_chat_style style, oc_chat_template *out,
+                                ocelli_error *err)
 {
     oc_json json;
     OC_TRY(oc_json_open(&json, path, err));
     const cJSON *text = find_template(json.tree);
     if (text != NULL) {
-        *out = cJSON_IsString(text) ? judge(text->valuestring, strlen(text->valuestring))
-                                    : OC_TEMPLATE_UNKNOWN;
+        *out = cJSON_IsString(text)
+                   ? oc_chat_judge_template(text->valuestring, strlen(text->valuestring), style)
+                   : OC_TEMPLATE_UNKNOWN;
     }
     oc_json_close(&json);
     return OCELLI_OK;
 }
 
-ocelli_status oc_chat_check_template(const char *directory, oc_chat_template *out,
-                                     ocelli_error *err)
+ocelli_status oc_chat_check_template(const char *directory, oc_chat_style style,
+                                     oc_chat_template *out, ocelli_error *err)
 {
     static const struct {
         const char *name;
-        ocelli_status (*check)(const char *path, oc_chat_template *out, ocelli_error *err);
+        ocelli_status (*check)(const char *path, oc_chat_style style, oc_chat_template *out,
+                               ocelli_error *err);
     } places[] = {{"chat_template.jinja", check_jinja},
                   {"chat_template.json", check_json},
                   {"tokenizer_config.json", check_json}};
@@ -93,7 +102,7 @@ ocelli_status oc_chat_check_template(const char *directory, oc_chat_template *ou
         }
         ocelli_error reason;
         ocelli_status status =
-            oc_file_exists(path) ? places[i].check(path, out, &reason) : OCELLI_OK;
+            oc_file_exists(path) ? places[i].check(path, style, out, &reason) : OCELLI_OK;
         oc_free(path);
         if (status == OCELLI_E_MEMORY) {
             return oc_fail_memory(err, directory);

@@ -72,17 +72,19 @@ static void read_inputs(pass *p)
     }
 }
 
-/* Norm per head, then rotary, on q and k; keys and values go into the caches, every row of the
+/* Norm per head, unless plain_heads, then rotary, on q and k; keys and values go into the caches, every row of the
  * forward before any of them is attended to. */
 static void place_keys(pass *p, const oc_decoder_layer *layer, size_t index)
 {
     const oc_decoder_config *config = p->config;
     size_t hd = config->head_dim, half = hd / 2;
     size_t queries = config->heads * hd, keys = config->kv_heads * hd;
-    oc_rms_norm(p->compute, p->query, p->query, layer->query_norm, p->count * config->heads, hd, hd,
-                config->rms_norm_eps);
-    oc_rms_norm(p->compute, p->key, p->key, layer->key_norm, p->count * config->kv_heads, hd, hd,
-                config->rms_norm_eps);
+    if (!config->plain_heads) {
+        oc_rms_norm(p->compute, p->query, p->query, layer->query_norm, p->count * config->heads, hd,
+                    hd, config->rms_norm_eps);
+        oc_rms_norm(p->compute, p->key, p->key, layer->key_norm, p->count * config->kv_heads, hd,
+                    hd, config->rms_norm_eps);
+    }
     oc_rope(p->compute, p->query, p->count, queries, config->heads, half, p->cosine, p->sine);
     oc_rope(p->compute, p->key, p->count, keys, config->kv_heads, half, p->cosine, p->sine);
     for (size_t r = 0; r < p->count; r++) {

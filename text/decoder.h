@@ -17,7 +17,9 @@ typedef struct oc_decoder_config {
     size_t layers, hidden, heads, kv_heads, head_dim, intermediate, vocab;
     float rms_norm_eps;
     oc_mrope_config mrope;
-    bool attention_bias;
+    bool attention_bias; /* q, k, v and, unless plain_output, o have biases */
+    bool plain_output;
+    bool plain_heads; /* no norm on queries and keys (Qwen2) */
     bool tied;        /* lm_head is embed_tokens */
     bool tie_is_said; /* by the config; else a missing lm_head means tied */
     size_t context;   /* max_position_embeddings */

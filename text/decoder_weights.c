@@ -46,7 +46,7 @@ static ocelli_status fetch_layer(oc_loader *loader, oc_decoder_layer *layer, siz
 {
     size_t hidden = config->hidden, wide = config->intermediate;
     size_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
-    bool bias = config->attention_bias;
+    bool bias = config->attention_bias, normed = !config->plain_heads;
     bool dense = config->sparse == NULL || !config->sparse[index];
     const oc_binding keyed[] = {
         {"self_attn.k_proj.weight", FIELD(key), keys, hidden, true},
@@ -58,10 +58,10 @@ static ocelli_status fetch_layer(oc_loader *loader, oc_decoder_layer *layer, siz
         {"self_attn.q_proj.bias", FIELD(query_bias), 0, queries, bias},
         {"self_attn.k_proj.bias", FIELD(key_bias), 0, keys, bias},
         {"self_attn.v_proj.bias", FIELD(value_bias), 0, keys, bias},
-        {"self_attn.q_norm.weight", FIELD(query_norm), 0, config->head_dim, true},
-        {"self_attn.k_norm.weight", FIELD(key_norm), 0, config->head_dim, true},
+        {"self_attn.q_norm.weight", FIELD(query_norm), 0, config->head_dim, normed},
+        {"self_attn.k_norm.weight", FIELD(key_norm), 0, config->head_dim, normed},
         {"self_attn.o_proj.weight", FIELD(output), hidden, queries, true},
-        {"self_attn.o_proj.bias", FIELD(output_bias), 0, hidden, bias},
+        {"self_attn.o_proj.bias", FIELD(output_bias), 0, hidden, bias && !config->plain_output},
         {"post_attention_layernorm.weight", FIELD(post_norm), 0, hidden, true},
         {"mlp.gate_proj.weight", FIELD(gate), wide, hidden, dense},
         {"mlp.up_proj.weight", FIELD(up), wide, hidden, dense},

@@ -9,7 +9,7 @@ typedef struct oc_decoder_layer {
     const float *input_norm;                         /* [hidden] */
     oc_matrix query, key, value;                     /* [heads or kv_heads * head_dim, hidden] */
     const float *query_bias, *key_bias, *value_bias; /* NULL unless attention_bias */
-    const float *query_norm, *key_norm;              /* [head_dim] */
+    const float *query_norm, *key_norm;              /* [head_dim]; NULL with plain_heads */
     oc_matrix output;                                /* [hidden, heads * head_dim] */
     const float *output_bias;
     const float *post_norm; /* [hidden] */

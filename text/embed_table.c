@@ -5,17 +5,8 @@
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* What a first touch of a row may map besides it: Linux maps the neighbours that are in the page
- * cache too, up to an aligned block of 64 KiB at either end. */
-enum { FAULT_AROUND = 64 << 10 };
 
 /* Bytes of a row that are read from the file at a time, when they have to be widened. */
 enum { READ_PIECE = 8192 };
@@ -31,12 +22,10 @@ struct oc_embed_table {
     oc_embed_table *next;
     size_t holders; /* under cache_lock */
     table_key key;
+    char *path; /* for messages */
     oc_map map;
-    int descriptor;           /* of the same file; -1: the mapping must do */
-    oc_tensor rows;           /* [vocab, hidden] */
-    size_t row_cost;          /* bytes that reading one row may make resident */
-    atomic_size_t *resident;  /* bytes that may be resident by now; NULL: a small table */
-    atomic_size_t resident_0; /* what resident points to: gather has a const table */
+    oc_tensor rows;       /* [vocab, hidden] */
+    atomic_bool by_reads; /* it is larger than a holder's budget: no row through the mapping */
 };
 
 static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,44 +61,46 @@ static ocelli_status check_size(const char *path, const table_key *key, size_t b
     return OCELLI_OK;
 }
 
-/* Rows are read in no order: reading ahead would fetch what nobody asked for. */
-static void advise_random(const oc_tensor *rows)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = (uintptr_t)rows->data & ~(page - 1);
-    uintptr_t end = (uintptr_t)rows->data + rows->bytes;
-    posix_madvise((void *)begin, end - begin, POSIX_MADV_RANDOM); /* only a hint */
-}
-
-/* The mapped file once more, to read from; -1 if path now leads elsewhere. */
-static int open_again(const char *path, const table_key *key)
-{
-    struct stat status;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor >= 0 &&
-        (fstat(descriptor, &status) != 0 || (uint64_t)status.st_dev != key->file.device ||
-         (uint64_t)status.st_ino != key->file.inode)) {
-        close(descriptor);
-        return -1;
-    }
-    if (descriptor >= 0) {
-        posix_fadvise(descriptor, 0, 0, POSIX_FADV_RANDOM); /* only a hint */
-    }
-    return descriptor;
-}
-
 static void free_table(oc_embed_table *table)
 {
-    if (table->descriptor >= 0) {
-        close(table->descriptor);
-    }
     oc_map_close(&table->map);
+    oc_free(table->path);
     oc_free(table);
+}
+
+/* The least of the holders' budgets holds; what is resident by now is given back. */
+static void lower_budget(oc_embed_table *table, uint64_t budget)
+{
+    if (budget < table->rows.bytes && !atomic_exchange(&table->by_reads, true)) {
+        oc_map_release_pages(&table->map, table->map.bytes, table->map.size);
+    }
+}
+
+/* Maps the file and looks at its size. */
+static ocelli_status open_table(oc_embed_table *fresh, const char *path, size_t bytes,
+                                bool exact_file, ocelli_error *err)
+{
+    fresh->path = oc_strdup(path);
+    if (fresh->path == NULL) {
+        return oc_fail_memory(err, path);
+    }
+    OC_TRY(oc_map_open(&fresh->map, path, &fresh->key.file, err));
+    OC_TRY(check_size(path, &fresh->key, bytes, exact_file, err));
+    fresh->rows = (oc_tensor){
+        .data = fresh->map.bytes + fresh->key.offset,
+        .bytes = bytes,
+        .dtype = fresh->key.dtype,
+        .rank = 2,
+        .shape = {(int64_t)fresh->key.vocab, (int64_t)fresh->key.hidden, 1, 1, 1, 1, 1, 1}};
+    /* Rows are read in no order: reading ahead would fetch what nobody asked for. */
+    oc_map_expect_random(&fresh->map);
+    atomic_init(&fresh->by_reads, false);
+    return OCELLI_OK;
 }
 
 ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uint64_t offset,
                                      oc_dtype dtype, size_t vocab, size_t hidden, bool exact_file,
-                                     ocelli_error *err)
+                                     uint64_t budget, ocelli_error *err)
 {
     *out = NULL;
     if (vocab == 0 || hidden == 0 || vocab > INT32_MAX || !oc_dtype_is_weight(dtype)) {
@@ -118,8 +109,7 @@ ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uin
     }
     size_t row_bytes;
     size_t bytes;
-    if (!oc_size_mul(hidden, oc_dtype_size(dtype), &row_bytes) ||
-        !oc_size_mul(vocab, row_bytes, &bytes)) {
+    if (!oc_dtype_bytes(dtype, hidden, &row_bytes) || !oc_size_mul(vocab, row_bytes, &bytes)) {
         return oc_fail(err, OCELLI_E_LIMIT, "%s: a table of %zu x %zu is beyond any file", path,
                        vocab, hidden);
     }
@@ -127,27 +117,13 @@ ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uin
     if (fresh == NULL) {
         return oc_fail_memory(err, path);
     }
-    fresh->descriptor = -1;
     fresh->key = (table_key){.offset = offset, .vocab = vocab, .hidden = hidden, .dtype = dtype};
-    ocelli_status status = oc_map_open(&fresh->map, path, &fresh->key.file, err);
-    if (status == OCELLI_OK) {
-        status = check_size(path, &fresh->key, bytes, exact_file, err);
-    }
+    ocelli_status status = open_table(fresh, path, bytes, exact_file, err);
     if (status != OCELLI_OK) {
         free_table(fresh);
         return status;
     }
-    fresh->descriptor = open_again(path, &fresh->key);
     fresh->holders = 1;
-    fresh->rows = (oc_tensor){.data = fresh->map.bytes + offset,
-                              .bytes = bytes,
-                              .dtype = dtype,
-                              .rank = 2,
-                              .shape = {(int64_t)vocab, (int64_t)hidden, 1, 1, 1, 1, 1, 1}};
-    fresh->row_cost = row_bytes + 2 * FAULT_AROUND; /* no overflow: rows lie in a mapping */
-    atomic_init(&fresh->resident_0, 0);
-    fresh->resident = bytes > OC_EMBED_RESIDENT_BUDGET ? &fresh->resident_0 : NULL;
-    advise_random(&fresh->rows);
 
     pthread_mutex_lock(&cache_lock);
     oc_embed_table *found = cache;
@@ -165,6 +141,7 @@ ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uin
         free_table(fresh);
     }
     *out = found != NULL ? found : fresh;
+    lower_budget(*out, budget);
     return OCELLI_OK;
 }
 
@@ -188,19 +165,7 @@ void oc_embed_table_release(oc_embed_table *table)
     }
 }
 
-/* Counts a row as resident; past the budget the whole table is given back. Another thread may be
- * reading it: its rows fault in again with the same bytes. */
-static void count_resident(const oc_embed_table *table)
-{
-    if (table->resident == NULL) {
-        return;
-    }
-    size_t before = atomic_fetch_add(table->resident, table->row_cost);
-    if (before + table->row_cost > OC_EMBED_RESIDENT_BUDGET) {
-        atomic_store(table->resident, 0);
-        oc_map_release_pages(&table->map, table->rows.data, table->rows.bytes);
-    }
-}
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *ids, size_t count,
                                     float *out, ocelli_error *err)
@@ -212,70 +177,54 @@ ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *
                            (long)ids[i], i, table->key.vocab);
         }
     }
+    OC_TRY(oc_embed_table_check(table, err));
+    bool by_reads = atomic_load(&table->by_reads);
+    size_t hidden = table->key.hidden;
+    for (size_t i = 0; count > 1 && i < count; i++) {
+        oc_embed_table_expect(table, (size_t)ids[i]);
+    }
     for (size_t i = 0; i < count; i++) {
-        oc_embed_table_row(table, (size_t)ids[i], out + i * table->key.hidden);
-        count_resident(table);
+        if (by_reads) {
+            OC_TRY(oc_embed_table_read(table, (size_t)ids[i], out + i * hidden, err));
+        } else {
+            oc_tensor_widen(&table->rows, (size_t)ids[i] * hidden, hidden, out + i * hidden);
+        }
     }
     return OCELLI_OK;
 }
 
-void oc_embed_table_row(const oc_embed_table *table, size_t row, float *out)
+ocelli_status oc_embed_table_check(const oc_embed_table *table, ocelli_error *err)
 {
-    oc_tensor_widen(&table->rows, row * table->key.hidden, table->key.hidden, out);
+    return oc_map_check(&table->map, table->path, err);
 }
 
-/* bytes [size] of the file from offset on; false: not all could be read. */
-static bool read_at(int descriptor, void *bytes, size_t size, uint64_t offset)
+ocelli_status oc_embed_table_read(const oc_embed_table *table, size_t row, float *out,
+                                  ocelli_error *err)
 {
-    for (size_t done = 0; done < size;) {
-        ssize_t got = pread(descriptor, (char *)bytes + done, size - done, (off_t)(offset + done));
-        if (got <= 0) {
-            return false; /* an interrupted read too: the mapping has the bytes */
-        }
-        done += (size_t)got;
-    }
-    return true;
-}
-
-static bool read_row(const oc_embed_table *table, size_t row, float *out)
-{
+    const oc_tensor *rows = &table->rows;
     size_t size = oc_dtype_size(table->key.dtype);
     size_t hidden = table->key.hidden;
-    uint64_t offset = table->key.offset + (uint64_t)row * hidden * size;
-    if (table->descriptor < 0) {
-        return false;
-    }
+    uint64_t offset = table->key.offset + oc_tensor_offset(rows, row * hidden);
     if (table->key.dtype == OC_F32) {
-        return read_at(table->descriptor, out, hidden * size, offset);
+        return oc_map_read(&table->map, table->path, offset, out, hidden * size, err);
     }
     unsigned char piece[READ_PIECE];
-    size_t most = sizeof piece / size;
+    size_t most = sizeof piece / size * oc_dtype_block(table->key.dtype); /* whole blocks */
     for (size_t first = 0; first < hidden; first += most) {
         size_t count = hidden - first < most ? hidden - first : most;
-        oc_tensor narrow = {.data = piece, .bytes = count * size, .dtype = table->key.dtype};
-        if (!read_at(table->descriptor, piece, count * size, offset + first * size)) {
-            return false;
-        }
+        size_t bytes = oc_tensor_offset(rows, count);
+        oc_tensor narrow = {.data = piece, .bytes = bytes, .dtype = table->key.dtype};
+        OC_TRY(oc_map_read(&table->map, table->path, offset + oc_tensor_offset(rows, first), piece,
+                           bytes, err));
         oc_tensor_widen(&narrow, 0, count, out + first);
     }
-    return true;
-}
-
-void oc_embed_table_read(const oc_embed_table *table, size_t row, float *out)
-{
-    if (!read_row(table, row, out)) {
-        oc_embed_table_row(table, row, out);
-        count_resident(table);
-    }
+    return OCELLI_OK;
 }
 
 void oc_embed_table_expect(const oc_embed_table *table, size_t row)
 {
-    uint64_t bytes = (uint64_t)table->key.hidden * oc_dtype_size(table->key.dtype);
-    if (table->descriptor >= 0) {
-        posix_fadvise(table->descriptor, (off_t)(table->key.offset + row * bytes), (off_t)bytes,
-                      POSIX_FADV_WILLNEED); /* only a hint */
-    }
+    size_t bytes = oc_tensor_offset(&table->rows, table->key.hidden);
+    oc_map_expect_read(&table->map, table->key.offset + (uint64_t)row * bytes, bytes);
 }
 
 size_t oc_embed_table_vocab(const oc_embed_table *table)
@@ -296,6 +245,11 @@ oc_dtype oc_embed_table_dtype(const oc_embed_table *table)
 uint64_t oc_embed_table_bytes(const oc_embed_table *table)
 {
     return table->rows.bytes;
+}
+
+uint64_t oc_embed_table_resident_most(const oc_embed_table *table)
+{
+    return atomic_load(&table->by_reads) ? 0 : table->rows.bytes;
 }
 
 const void *oc_embed_table_data(const oc_embed_table *table)

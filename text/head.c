@@ -61,9 +61,12 @@ static void settle_range(void *user, size_t begin, size_t end, int worker)
         size_t row = i / s->most;
         int32_t id = s->chosen[i].id;
         if (id >= 0) {
-            oc_embed_table_read(s->head->table, (size_t)id, weights);
-            s->logits[row * vocab + (size_t)id] =
-                s->compute->kernels->dot(s->normed + row * hidden, weights, hidden);
+            /* A row that cannot be read keeps its screened logit: before the next step the model
+             * finds out that the file has become shorter (oc_embed_table_check). */
+            if (oc_embed_table_read(s->head->table, (size_t)id, weights, NULL) == OCELLI_OK) {
+                s->logits[row * vocab + (size_t)id] =
+                    s->compute->kernels->dot(s->normed + row * hidden, weights, hidden);
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ typedef enum bench_group {
     BENCH_TOGETHER,
     BENCH_CAPTION,
     BENCH_SIZES, /* only where it is named */
+    BENCH_EMBED, /* likewise */
     BENCH_MEMORY,
     BENCH_GROUPS
 } bench_group;

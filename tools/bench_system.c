@@ -106,3 +106,13 @@ bool system_pss(uint64_t *bytes)
 {
     return read_kilobytes("/proc/self/smaps_rollup", "Pss:", bytes);
 }
+
+bool system_rss_files(uint64_t *bytes)
+{
+    return read_kilobytes("/proc/self/status", "RssFile:", bytes);
+}
+
+bool system_pss_files(uint64_t *bytes)
+{
+    return read_kilobytes("/proc/self/smaps_rollup", "Pss_File:", bytes);
+}

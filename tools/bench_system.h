@@ -17,5 +17,8 @@ void system_reset_peak(void);
  * other processes divided among them). False where the system does not tell. */
 bool system_peak_rss(uint64_t *bytes);
 bool system_pss(uint64_t *bytes);
+/* Of that, and of the resident size now, what is of mapped files. */
+bool system_rss_files(uint64_t *bytes);
+bool system_pss_files(uint64_t *bytes);
 
 #endif

@@ -14,7 +14,27 @@ static double merger_weights(const ocelli_model_info *m)
 static double block_weights(const ocelli_model_info *m)
 {
     double width = (double)m->vision_hidden_size;
-    return 4 * width * width + 2 * width * (double)m->vision_intermediate_size;
+    double feed_forward = width * (double)m->vision_intermediate_size;
+    return 4 * width * width + (m->vision_gated ? 3 : 2) * feed_forward;
+}
+
+/* Sum of the squares of the windows' extents along one side of the grid; the last may be smaller. */
+static double window_squares(double grid, double side)
+{
+    double whole = floor(grid / side), rest = grid - whole * side;
+    return whole * side * side + rest * rest;
+}
+
+/* Pairs of patches that see each other, over all layers. */
+static double patch_pairs(const ocelli_model_info *m, double grid_h, double grid_w)
+{
+    double side = (double)m->vision_window, inside = (double)m->vision_window_layers;
+    double all = grid_h * grid_w * grid_h * grid_w;
+    double pairs = ((double)m->vision_layers - inside) * all;
+    if (side > 0) {
+        pairs += inside * window_squares(grid_h, side) * window_squares(grid_w, side);
+    }
+    return pairs;
 }
 
 static double patch_weights(const ocelli_model_info *m)
@@ -31,8 +51,7 @@ bench_work bench_work_encode(const bench_model *model, double grid_h, double gri
     bench_work work;
     work.linear = 2 * patches * (patch_weights(m) + (double)m->vision_layers * block_weights(m)) +
                   2 * tokens * (double)(1 + m->vision_taps) * merger_weights(m);
-    work.attention =
-        4 * patches * patches * (double)m->vision_hidden_size * (double)m->vision_layers;
+    work.attention = 4 * patch_pairs(m, grid_h, grid_w) * (double)m->vision_hidden_size;
     work.bytes = (double)m->vision_bytes;
     return work;
 }

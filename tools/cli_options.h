@@ -22,11 +22,13 @@ enum exit_code {
 /* One per row of the flag table, in the same order. */
 typedef enum flag_id {
     FLAG_MODEL,
+    FLAG_MMPROJ,
     FLAG_QUANT,
     FLAG_VISION,
     FLAG_CPU,
     FLAG_THREADS,
     FLAG_CONTEXT,
+    FLAG_EMBED_BUDGET,
     FLAG_PROMPT,
     FLAG_SYSTEM,
     FLAG_ESCAPE,
@@ -53,12 +55,16 @@ typedef enum flag_id {
     FLAG_NO_REPETITION_STOP,
     FLAG_EMBED_BF16,
     FLAG_FORCE,
+    FLAG_REVISION,
+    FLAG_INCLUDE,
+    FLAG_PACK,
     FLAG_PICTURE,
     FLAG_LIMIT,
     FLAG_REFERENCE,
     FLAG_CONFIG,
     FLAG_TOKENIZER,
     FLAG_SHARD_SIZE,
+    FLAG_HOLLOW,
     FLAG_LAYERS,
     FLAG_QUICK,
     FLAG_ONLY,
@@ -80,9 +86,11 @@ typedef struct picture_size {
 typedef struct cli_options {
     const char *command;        /* its name, for messages */
     const char *model;          /* NULL: not named */
+    const char *mmproj;         /* NULL: the folder's, if there is one */
     const char *quant, *vision; /* NULL: the library's default */
     const char *cpu;
     uint64_t threads, context; /* 0: the library's own */
+    uint64_t embed_budget;     /* bytes; where it is given */
     const char *prompt, *system;
     bool escape, special_tokens, vision_ids;
     uint64_t min_pixels, max_pixels; /* 0: the checkpoint's */
@@ -96,11 +104,13 @@ typedef struct cli_options {
     double temperature, top_p, min_p, repetition_penalty, presence_penalty;
     bool no_repetition_stop;
     bool embed_bf16, force;
+    const char *revision, *include, *pack; /* of pull; include and pack NULL: not asked */
     picture_size picture;
     uint64_t limit;                 /* 0: all */
     const char *reference;          /* NULL: none */
     const char *config, *tokenizer; /* NULL: none */
     uint64_t shard_size, layers;    /* layers 0: all */
+    bool hollow;
     bool quick;
     const char *only, *plot; /* NULL: all, none */
     uint64_t runs;           /* 0: the usual number */

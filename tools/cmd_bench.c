@@ -14,12 +14,13 @@
 /* Without --runs. */
 enum { USUAL_RUNS = 3, QUICK_RUNS = 1 };
 
-/* Marks the groups of a list such as "encode,decode"; without one all but the sizes, which take long. */
+/* Marks the groups of a list such as "encode,decode"; without one all but the sizes, which take
+ * long, and the table. */
 static int choose_groups(bench *b, const char *list)
 {
     if (list == NULL) {
         for (size_t g = 0; g < BENCH_GROUPS; g++) {
-            b->wanted[g] = g != BENCH_SIZES;
+            b->wanted[g] = g != BENCH_SIZES && g != BENCH_EMBED;
         }
         return EXIT_DONE;
     }
@@ -33,7 +34,7 @@ static int choose_groups(bench *b, const char *list)
         if (g == BENCH_GROUPS) {
             return flags_misuse(b->options->command,
                                 "--only knows load, encode, prefill, decode, together, caption, "
-                                "sizes and memory, not '%.*s'",
+                                "sizes, embed and memory, not '%.*s'",
                                 (int)(length < 40 ? length : 40), list);
         }
         b->wanted[g] = true;
@@ -53,6 +54,7 @@ static int set_up(bench *b)
     }
     b->model_options.log = NULL; /* the same lines for every opening that is timed */
     b->model_options.progress = NULL;
+    b->model_options.needs_vision = 1;
     return EXIT_DONE;
 }
 
@@ -94,7 +96,10 @@ static int measure_model(bench *b)
     for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
         runs = runs || phases[i].wanted;
     }
-    int code = bench_load(b);
+    int code = b->wanted[BENCH_EMBED] ? bench_embed(b) : EXIT_DONE;
+    if (code == EXIT_DONE) {
+        code = bench_load(b);
+    }
     if (code == EXIT_DONE && runs) {
         code = bench_warm_up(b);
     }

@@ -62,6 +62,37 @@ static void print_bytes(const char *name, uint64_t bytes, const char *after)
     output_format("  %-12s %s%s\n", name, text, after);
 }
 
+static void print_memory(const need *n)
+{
+    print_bytes("weights", n->memory.weights, "");
+    print_bytes("cache", n->memory.kv_cache, "");
+    print_bytes("scratch", n->memory.scratch, "");
+    print_bytes("pictures", n->memory.visual_rows, "");
+    print_bytes("total", n->memory.total, "");
+}
+
+static void print_vision(const ocelli_model_info *info)
+{
+    if (info->vision_layers == 0) {
+        output_format("vision         none: a text model without its vision file (--mmproj)\n");
+        return;
+    }
+    output_format("vision         %" PRIu64 " layers, hidden %" PRIu64 ", intermediate %" PRIu64
+                  ", %" PRIu64 " heads, patch %" PRIu64 ", merge %" PRIu64 ", %" PRIu64
+                  " deepstack taps\n",
+                  info->vision_layers, info->vision_hidden_size, info->vision_intermediate_size,
+                  info->vision_heads, info->patch_size, info->merge_size, info->vision_taps);
+    if (info->vision_window > 0) {
+        output_format("windows        of %" PRIu64 " patches, in %" PRIu64 " of %" PRIu64
+                      " layers\n",
+                      info->vision_window, info->vision_window_layers, info->vision_layers);
+    }
+    output_format(
+        "pictures       %" PRIu64 " to %" PRIu64 " pixels; clips %" PRIu64 " to %" PRIu64 ", %s\n",
+        info->image_min_pixels, info->image_max_pixels, info->video_min_pixels,
+        info->video_max_pixels, info->frames_sized_alone ? "each frame" : "all frames together");
+}
+
 static void print_text(const char *path, const ocelli_model_info *info, const need *n,
                        picture_size picture)
 {
@@ -83,15 +114,7 @@ static void print_text(const char *path, const ocelli_model_info *info, const ne
     output_format("vocabulary     %" PRIu64 ", head %s\n", info->vocab_size,
                   info->tied ? "tied to the embedding table" : "of its own");
     output_format("context        %" PRIu64 "\n", info->context_tokens);
-    output_format("vision         %" PRIu64 " layers, hidden %" PRIu64 ", intermediate %" PRIu64
-                  ", %" PRIu64 " heads, patch %" PRIu64 ", merge %" PRIu64 ", %" PRIu64
-                  " deepstack taps\n",
-                  info->vision_layers, info->vision_hidden_size, info->vision_intermediate_size,
-                  info->vision_heads, info->patch_size, info->merge_size, info->vision_taps);
-    output_format("pictures       %" PRIu64 " to %" PRIu64 " pixels; clips %" PRIu64 " to %" PRIu64
-                  ", all frames together\n",
-                  info->image_min_pixels, info->image_max_pixels, info->video_min_pixels,
-                  info->video_max_pixels);
+    print_vision(info);
     output_format("kernels        %s, %d threads\n", info->cpu_tier, info->threads);
     if (info->fingerprint != NULL && info->fingerprint[0] != '\0') {
         output_format("fingerprint    %s\n", info->fingerprint);
@@ -101,15 +124,16 @@ static void print_text(const char *path, const ocelli_model_info *info, const ne
     print_bytes("decoder", info->decoder_bytes, "");
     print_bytes("head", info->head_bytes, "");
     print_bytes("vision", info->vision_bytes, "");
+    if (info->vision_layers == 0) {
+        output_format("memory for a context of %" PRIu64 "\n", n->context_tokens);
+        print_memory(n);
+        return;
+    }
     output_format("memory for a context of %" PRIu64 " with a picture of %" PRIu64 "x%" PRIu64
                   " (resized to %" PRIu64 "x%" PRIu64 ", %" PRIu64 " tokens)\n",
                   n->context_tokens, picture.width, picture.height, n->width, n->height,
                   n->image_tokens);
-    print_bytes("weights", n->memory.weights, "");
-    print_bytes("cache", n->memory.kv_cache, "");
-    print_bytes("scratch", n->memory.scratch, "");
-    print_bytes("pictures", n->memory.visual_rows, "");
-    print_bytes("total", n->memory.total, "");
+    print_memory(n);
 }
 
 static void print_json(const char *path, const ocelli_model_info *info, const need *n,
@@ -146,6 +170,8 @@ static void print_json(const char *path, const ocelli_model_info *info, const ne
     json_count(vision, "intermediate_size", info->vision_intermediate_size);
     json_count(vision, "heads", info->vision_heads);
     json_count(vision, "taps", info->vision_taps);
+    json_count(vision, "window", info->vision_window);
+    json_count(vision, "window_layers", info->vision_window_layers);
     json_count(vision, "patch_size", info->patch_size);
     json_count(vision, "merge_size", info->merge_size);
     json_count(vision, "min_pixels", info->image_min_pixels);
@@ -198,7 +224,9 @@ static int describe(const char *path, const cli_options *options)
         n.context_tokens =
             info.context_tokens < DEFAULT_CONTEXT ? info.context_tokens : DEFAULT_CONTEXT;
     }
-    status = plan_picture(model, options->picture, &n, &err);
+    if (info.vision_layers > 0) {
+        status = plan_picture(model, options->picture, &n, &err);
+    }
     if (status == OCELLI_OK) {
         status = ocelli_memory_estimate(model, n.context_tokens, n.image_tokens, &n.memory, &err);
     }

@@ -7,6 +7,7 @@
 #include "tools/report.h"
 
 #include <ocelli.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Quantising one large tensor may take a while between two looks at the flag. */
@@ -20,14 +21,21 @@ int cmd_pack(const cli_options *options)
         return EXIT_FAILED;
     }
     pack.threads = (int)options->threads;
+    pack.mmproj = options->mmproj;
     pack.embed_bf16 = options->embed_bf16;
     pack.overwrite = options->force;
     pack.log = report_log;
     pack.progress = progress_show;
     interrupt_patience(PACK_PATIENCE);
+    char *checkpoint = NULL;
+    int code = model_find(options->operands[0], &checkpoint);
+    if (code != EXIT_DONE) {
+        return code;
+    }
     double began = clock_seconds();
-    ocelli_status status = ocelli_pack(options->operands[0], options->operands[1], &pack, &err);
+    ocelli_status status = ocelli_pack(checkpoint, options->operands[1], &pack, &err);
     progress_end();
+    free(checkpoint);
     if (status != OCELLI_OK) {
         return report_failure(&err);
     }
@@ -41,9 +49,15 @@ int cmd_verify(const cli_options *options)
 {
     ocelli_error err = {OCELLI_OK, ""};
     const char *package = options->operands[0];
+    char *path = NULL;
+    int code = model_find(package, &path);
+    if (code != EXIT_DONE) {
+        return code;
+    }
     interrupt_patience(PACK_PATIENCE);
-    ocelli_status status = ocelli_verify(package, progress_show, NULL, &err);
+    ocelli_status status = ocelli_verify(path, progress_show, NULL, &err);
     progress_end();
+    free(path);
     if (status == OCELLI_E_CANCELLED || (status != OCELLI_OK && !options->json)) {
         return report_failure(&err);
     }

@@ -122,19 +122,21 @@ static int write_all(synth *s, const char *folder)
                                            : synth_tokenizer_write(folder, &s->ids);
     cJSON *config = s->config;
     s->config = NULL; /* the next call deletes it */
-    cJSON *image = synth_processor_config(config, false);
-    cJSON *video = synth_processor_config(config, true);
+    cJSON *image = synth_processor_config(config, &s->shape, false);
+    cJSON *video = s->shape.older ? NULL : synth_processor_config(config, &s->shape, true);
     good = json_file_write(folder, "config.json", config) && good;
     good = json_file_write(folder, "preprocessor_config.json", image) && good;
-    good = json_file_write(folder, "video_preprocessor_config.json", video) && good;
-    good =
-        json_file_write(folder, "generation_config.json", synth_generation_config(&s->ids)) && good;
+    good = (s->shape.older || json_file_write(folder, "video_preprocessor_config.json", video)) &&
+           good;
+    good = json_file_write(folder, "generation_config.json",
+                           synth_generation_config(&s->ids, &s->shape)) &&
+           good;
     if (!good) {
         return EXIT_FAILED;
     }
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     size_t threads = options->threads > 0 ? (size_t)options->threads : cpus > 0 ? (size_t)cpus : 1;
-    return synth_write(folder, &s->tensors, options->seed, threads);
+    return synth_write(folder, &s->tensors, options->seed, threads, options->hollow);
 }
 
 static int make(synth *s)
@@ -145,7 +147,7 @@ static int make(synth *s)
     int code = EXIT_FAILED;
     interrupt_patience(SYNTH_PATIENCE);
     if (synth_folder_open(&folder, s->out, s->options->force) &&
-        synth_folder_has_room(&folder, bytes + SMALL_FILES)) {
+        synth_folder_has_room(&folder, (s->options->hollow ? 0 : bytes) + SMALL_FILES)) {
         code = write_all(s, folder.path);
         if (code == EXIT_DONE && !synth_folder_commit(&folder)) {
             code = EXIT_FAILED;
@@ -155,8 +157,9 @@ static int make(synth *s)
     if (code == EXIT_DONE) {
         char size[32];
         format_bytes(size, sizeof size, bytes);
-        report_note("wrote %s of random weights in the shape of %s into '%s' in %.1f s", size,
-                    s->name, s->out, clock_seconds() - began);
+        report_note("wrote %s of %s weights in the shape of %s into '%s' in %.1f s", size,
+                    s->options->hollow ? "hollow" : "random", s->name, s->out,
+                    clock_seconds() - began);
     }
     return code;
 }

@@ -46,6 +46,33 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli chat cat.jpg\n"
      "printf '/image cat.jpg\\nWhat is it?\\nWhat color?\\n' | ocelli chat --quiet",
      cmd_chat},
+    {COMMAND_PULL, "pull", "REPO [DIR]", 1, 2, OPERAND_FOLDER, NULL, "get a model from a hub",
+     "Fetches the model REPO (owner/name) of the Hugging Face hub into DIR, or into its place in "
+     "the "
+     "model folder, where -m finds it by its name: the configuration, the tokenizer and the "
+     "weights "
+     "(safetensors, else GGUF with its vision tower), and nothing else. The folder's path is "
+     "printed.\n\n"
+     "Each file is written to NAME.partial, its hash (SHA-256, or git's for small files) compared "
+     "with the repository's, and renamed when it is right. The same command goes on where an "
+     "earlier one was stopped, and fetches nothing again that is whole. Cut connections and busy "
+     "servers are tried again.\n\n"
+     "HF_ENDPOINT names another hub, HF_TOKEN the token for repositories that need one; it is sent "
+     "to the hub and to no other host. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are obeyed. With "
+     "HF_HUB_OFFLINE=1 nothing is fetched.",
+     "ocelli pull Qwen/Qwen3-VL-2B-Instruct\n"
+     "ocelli pull Qwen/Qwen3-VL-2B-Instruct --pack q4\n"
+     "ocelli pull Qwen/Qwen3-VL-2B-Instruct-GGUF --include '*Q4_K_M*'\n"
+     "ocelli pull Qwen/Qwen3-VL-4B-Instruct 4b --dry-run",
+     cmd_pull},
+    {COMMAND_MODELS, "models", "", 0, 0, OPERAND_NONE, NULL, "list the models of the model folder",
+     "Lists what -m finds by name: each model's name, family, number of weights, form and types, "
+     "and its bytes on disk. What 'ocelli pull' has not finished is listed as incomplete.\n\n"
+     "The model folder is that of the environment variable OCELLI_HOME; without it "
+     "$XDG_DATA_HOME/ocelli/models or ~/.local/share/ocelli/models.",
+     "ocelli models\n"
+     "ocelli models --json",
+     cmd_models},
     {COMMAND_PACK, "pack", "CHECKPOINT OUT", 2, 2, OPERAND_FOLDER, NULL,
      "quantise a checkpoint into a package",
      "Writes a package of the checkpoint to the new folder OUT: it loads at once, because what is "
@@ -81,15 +108,18 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "before and after each group, and a figure is held against the measurement nearest to it "
      "in time, which --json tells; the best is printed above. A model so small that it stays "
      "in the caches can pass the limit.\n\n"
-     "Groups for --only: load, encode, prefill, decode, together, caption, sizes, memory. Memory "
-     "is that of one caption of a 640x480 picture, as the command makes it. sizes, which only "
-     "this flag chooses, is cost over size: pictures of 256 to 4096 pixels a side, prompts of "
+     "Groups for --only: load, encode, prefill, decode, together, caption, sizes, embed, memory. "
+     "Memory is that of one caption of a 640x480 picture, as the command makes it. sizes, which "
+     "only this flag chooses, is cost over size: pictures of 256 to 4096 pixels a side, prompts of "
      "512 to 32768 tokens and answers after them, once each without --runs, with the memory that "
-     "each took at most and what was told beforehand, as --dry-run does. Answers do not end early: "
-     "stop tokens are ignored.",
+     "each took at most and what was told beforehand, as --dry-run does. embed, which only this "
+     "flag chooses too, is the embedding table under random ids: what a row costs, warm and from "
+     "the disk, and what of the table stays in memory, of one process and of each of four, within "
+     "--embed-budget and without one. Answers do not end early: stop tokens are ignored.",
      "ocelli bench -m qwen3-vl-2b-q4\n"
      "ocelli bench -m qwen3-vl-2b-q8 --only decode,together --runs 5\n"
      "ocelli bench -m qwen3-vl-2b-q8 --only sizes\n"
+     "ocelli bench -m qwen3-vl-2b-q8 --only embed --embed-budget 16M\n"
      "ocelli bench -m qwen3-vl-2b-q8 --json --plot bench.svg >bench.json",
      cmd_bench},
     {COMMAND_SYNTH, "synth", "[SHAPE] OUT", 1, 2, OPERAND_WORD,
@@ -115,7 +145,7 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli synth --config config.json out --layers 2",
      cmd_synth},
     {COMMAND_HELP, "help", "[COMMAND]", 0, 1, OPERAND_WORD,
-     "caption ask video chat pack info verify eval bench synth help man completions",
+     "caption ask video chat pull models pack info verify eval bench synth help man completions",
      "explain a command", "Prints what the program or one of its commands does, with every flag.",
      NULL, cmd_help},
     {COMMAND_MAN, "man", "", 0, 0, OPERAND_NONE, NULL, "print the manual page",

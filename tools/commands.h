@@ -21,10 +21,12 @@ typedef enum command_id {
     COMMAND_MAN = 1 << 9,
     COMMAND_COMPLETIONS = 1 << 10,
     COMMAND_SYNTH = 1 << 11,
-    COMMAND_BENCH = 1 << 12
+    COMMAND_BENCH = 1 << 12,
+    COMMAND_PULL = 1 << 13,
+    COMMAND_MODELS = 1 << 14
 } command_id;
 
-#define COMMAND_TOTAL 13
+#define COMMAND_TOTAL 15
 
 typedef enum operand_kind { OPERAND_NONE, OPERAND_FILE, OPERAND_FOLDER, OPERAND_WORD } operand_kind;
 
@@ -50,6 +52,8 @@ int cmd_caption(const cli_options *options);
 int cmd_ask(const cli_options *options);
 int cmd_video(const cli_options *options);
 int cmd_chat(const cli_options *options);
+int cmd_pull(const cli_options *options);
+int cmd_models(const cli_options *options);
 int cmd_pack(const cli_options *options);
 int cmd_info(const cli_options *options);
 int cmd_verify(const cli_options *options);

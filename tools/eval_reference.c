@@ -1,4 +1,6 @@
 /* eval_reference.c - see eval_reference.h. */
+#define _POSIX_C_SOURCE 200809L
+
 #include "tools/eval_reference.h"
 #include "tools/eval_ask.h"
 #include "tools/medium.h"
@@ -6,14 +8,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int eval_reference_open(eval_reference *e, const cli_options *options, const char *directory)
 {
+    struct stat about;
     memset(e, 0, sizeof *e);
     e->options = *options;
     e->options.model = directory;
     e->options.quant = "f32";
     e->options.vision = "f32";
+    if (stat(directory, &about) == 0 && S_ISDIR(about.st_mode)) {
+        e->options.mmproj = NULL; /* that goes with a GGUF file; a folder has its own */
+    }
     int code = run_init(&e->run, &e->options);
     return code == EXIT_DONE ? run_open(&e->run) : code;
 }

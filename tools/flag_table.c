@@ -31,11 +31,30 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .group = GROUP_MODEL,
      .completes = COMPLETE_FOLDER,
      .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
-     .line = "folder of the model: a checkpoint or a package",
-     .paragraph = "A checkpoint is a folder in the Hugging Face layout; a package is what 'ocelli "
-                  "pack' wrote. Without this flag the environment variable OCELLI_MODEL names the "
-                  "model, and without that the small sample model is used, which knows only simple "
-                  "pictures."},
+     .line = "folder of the model: a checkpoint or a package; or its name",
+     .paragraph =
+         "A checkpoint is a folder in the Hugging Face layout; a package is what 'ocelli "
+         "pack' wrote. A GGUF text model is named as the file that it is, or as the folder of "
+         "it and its vision file. What is no path is a name in the model folder (see 'ocelli "
+         "models'), "
+         "such as Qwen/Qwen3-VL-2B-Instruct or the part after the slash. Without this flag the "
+         "environment variable OCELLI_MODEL names the "
+         "model, and without that the small sample model is used, which knows only simple "
+         "pictures."},
+    {.id = FLAG_MMPROJ,
+     .name = "mmproj",
+     .kind = KIND_TEXT,
+     .offset = FIELD(mmproj),
+     .value_name = "FILE",
+     .default_note = "the one in the model's folder",
+     .low = 1,
+     .group = GROUP_MODEL,
+     .completes = COMPLETE_FILE,
+     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
+     .line = "vision file that belongs to a GGUF text model",
+     .paragraph =
+         "Goes with -m TEXT.gguf. A folder that holds one text model and one vision file needs "
+         "no flag. Without it a GGUF model only reads text."},
     {.id = FLAG_QUANT,
      .name = "quant",
      .kind = KIND_CHOICE,
@@ -85,7 +104,8 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .low = 1,
      .high = 1024,
      .group = GROUP_MODEL,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_SYNTH | COMMAND_BENCH,
+     .commands =
+         RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_SYNTH | COMMAND_BENCH | COMMAND_PULL,
      .line = "number of threads",
      .paragraph = "The answer does not depend on it."},
     {.id = FLAG_CONTEXT,
@@ -101,6 +121,18 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .line = "most tokens that prompt and answer may take together",
      .paragraph = "What does not fit is refused with the tokens needed and available; nothing is "
                   "cut off silently."},
+    {.id = FLAG_EMBED_BUDGET,
+     .name = "embed-budget",
+     .kind = KIND_BYTES,
+     .offset = FIELD(embed_budget),
+     .value_name = "SIZE",
+     .default_note = "64M",
+     .group = GROUP_MODEL,
+     .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
+     .line = "most memory that the embedding table may take, such as 64M",
+     .paragraph = "A table within it is mapped, and the rows that were used stay in memory. A "
+                  "larger one's rows are read from the file, each time, and none stays. The answer "
+                  "does not depend on it, and the time hardly."},
     /* ---- prompt ---- */
     {.id = FLAG_PROMPT,
      .name = "prompt",
@@ -381,6 +413,44 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .group = GROUP_COMMAND,
      .commands = COMMAND_PACK | COMMAND_SYNTH,
      .line = "replace a package or checkpoint that is there already"},
+    {.id = FLAG_REVISION,
+     .name = "revision",
+     .kind = KIND_TEXT,
+     .offset = FIELD(revision),
+     .value_name = "NAME",
+     .default_value = "main",
+     .low = 1,
+     .group = GROUP_COMMAND,
+     .commands = COMMAND_PULL,
+     .line = "branch, tag or commit of the repository"},
+    {.id = FLAG_INCLUDE,
+     .name = "include",
+     .kind = KIND_TEXT,
+     .offset = FIELD(include),
+     .value_name = "LIST",
+     .default_note = "the safetensors; a GGUF file that is the only one",
+     .low = 1,
+     .group = GROUP_COMMAND,
+     .commands = COMMAND_PULL,
+     .line = "take the weights whose names match these patterns",
+     .paragraph =
+         "Shell patterns with commas between, such as '*Q4_K_M*'. To GGUF weights a vision "
+         "tower's file (mmproj) is added if none of these matches: bf16, else f16, f32, "
+         "q8_0."},
+    {.id = FLAG_PACK,
+     .name = "pack",
+     .kind = KIND_CHOICE,
+     .offset = FIELD(pack),
+     .value_name = "TYPE",
+     .default_note = "ask, on a terminal; else no",
+     .choices = "q8 q4 f16 f32",
+     .group = GROUP_COMMAND,
+     .completes = COMPLETE_CHOICE,
+     .commands = COMMAND_PULL,
+     .line = "pack it at once, into the folder DIR-TYPE",
+     .paragraph =
+         "As 'ocelli pack' does, with the embedding table kept as bf16. That folder's path is "
+         "then printed."},
     {.id = FLAG_PICTURE,
      .name = "picture",
      .kind = KIND_SIZE,
@@ -453,6 +523,15 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .commands = COMMAND_SYNTH,
      .line = "begin another file of weights after this many bytes",
      .paragraph = "A larger tensor has a file of its own."},
+    {.id = FLAG_HOLLOW,
+     .name = "hollow",
+     .kind = KIND_SWITCH,
+     .offset = FIELD(hollow),
+     .group = GROUP_COMMAND,
+     .commands = COMMAND_SYNTH,
+     .line = "leave the weights out: files of full size that hold zeros",
+     .paragraph = "They take no room on the disk (of systems that have sparse files), so that "
+                  "'info' and '--dry-run' can be asked about models of any size."},
     {.id = FLAG_LAYERS,
      .name = "layers",
      .kind = KIND_COUNT,
@@ -477,7 +556,7 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .kind = KIND_TEXT,
      .offset = FIELD(only),
      .value_name = "LIST",
-     .default_note = "all but sizes",
+     .default_note = "all but sizes and embed",
      .low = 1,
      .group = GROUP_COMMAND,
      .commands = COMMAND_BENCH,
@@ -510,7 +589,7 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .kind = KIND_SWITCH,
      .offset = FIELD(dry_run),
      .group = GROUP_OUTPUT,
-     .commands = COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO | COMMAND_SYNTH,
+     .commands = COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO | COMMAND_SYNTH | COMMAND_PULL,
      .line = "print sizes, tokens, times and memory, and do nothing"},
     {.id = FLAG_JSON,
      .name = "json",
@@ -518,7 +597,8 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .kind = KIND_SWITCH,
      .offset = FIELD(json),
      .group = GROUP_OUTPUT,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_VERIFY | COMMAND_SYNTH | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_INFO | COMMAND_VERIFY | COMMAND_SYNTH | COMMAND_BENCH |
+                 COMMAND_PULL | COMMAND_MODELS,
      .line = "one JSON object per answer, each on a line of its own"},
     {.id = FLAG_TIMINGS,
      .name = "timings",
@@ -533,8 +613,8 @@ const flag_spec flag_table[FLAG_TOTAL] = {
      .kind = KIND_SWITCH,
      .offset = FIELD(quiet),
      .group = GROUP_OUTPUT,
-     .commands =
-         RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_VERIFY | COMMAND_SYNTH | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_VERIFY | COMMAND_SYNTH |
+                 COMMAND_BENCH | COMMAND_PULL | COMMAND_MODELS,
      .line = "nothing on stderr but warnings and errors"},
     {.id = FLAG_VERBOSE,
      .name = "verbose",

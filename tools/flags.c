@@ -142,6 +142,9 @@ static int bad_value(const char *command, const flag_spec *flag, const char *val
         return flags_misuse(
             command, "--%s needs a whole number from %" PRIu64 " to %" PRIu64 ", not '%.60s'",
             flag->name, flag->low, flag->high, value);
+    case KIND_BYTES:
+        return flags_misuse(command, "--%s needs a size such as 0, 512K, 64M or 2G, not '%.60s'",
+                            flag->name, value);
     case KIND_REAL:
         return flags_misuse(command, "--%s needs a number %s %g %s %g, not '%.60s'", flag->name,
                             flag->above_low ? "above" : "from", flag->real_low,
@@ -178,6 +181,26 @@ static bool read_count(const char *text, uint64_t *out, const char **end)
     }
     *out = value;
     *end = text;
+    return true;
+}
+
+/* A count, and K, M or G (large or small) where it is of 1024, 1024^2 or 1024^3 bytes. */
+static bool read_bytes(const char *text, uint64_t *out)
+{
+    static const char letters[] = "KMGkmg";
+    const char *end = text;
+    if (!read_count(text, out, &end)) {
+        return false;
+    }
+    const char *letter = *end != '\0' ? strchr(letters, *end) : NULL;
+    if (letter == NULL) {
+        return *end == '\0';
+    }
+    unsigned shift = 10 * (unsigned)((letter - letters) % 3 + 1);
+    if (end[1] != '\0' || *out > UINT64_MAX >> shift) {
+        return false;
+    }
+    *out <<= shift;
     return true;
 }
 
@@ -227,6 +250,12 @@ static bool store_value(const flag_spec *flag, const char *value, cli_options *o
     case KIND_COUNT:
         if (!read_count(value, &count, &end) || *end != '\0' || count < flag->low ||
             count > flag->high) {
+            return false;
+        }
+        memcpy(field, &count, sizeof count);
+        return true;
+    case KIND_BYTES:
+        if (!read_bytes(value, &count)) {
             return false;
         }
         memcpy(field, &count, sizeof count);

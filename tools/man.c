@@ -184,7 +184,7 @@ int cmd_man(const cli_options *options)
     }
     printf(".Sh DESCRIPTION\n.Nm\n");
     print_text("loads a Qwen vision-language model and answers in text about pictures and clips. "
-               "It needs no accelerator and no network.\n\n"
+               "It needs no accelerator, and no network but to get a model.\n\n"
                "Flags may stand before or after operands, after the command; -- ends them. Names "
                "of flags are not shortened. Answers go to stdout, and everything else to stderr. "
                "Progress is drawn, and colour used, only where stderr is a terminal.\n\n"
@@ -206,6 +206,13 @@ int cmd_man(const cli_options *options)
     printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n");
     printf(".It Ev OCELLI_MODEL\nThe model, where\n.Fl m\ndoes not name one.\n");
     printf(".It Ev OCELLI_CPU\nThe highest kernel tier, where\n.Fl \\-cpu\ndoes not name one.\n");
+    printf(".It Ev OCELLI_HOME\nThe model folder; without it\n"
+           ".Pa $XDG_DATA_HOME/ocelli/models\nor\n.Pa ~/.local/share/ocelli/models .\n");
+    printf(".It Ev HF_ENDPOINT , HF_TOKEN , HF_HUB_OFFLINE\nFor\n.Cm pull :\nthe hub, the token "
+           "sent to it, and, where it is 1, no network.\n");
+    printf(".It Ev HTTPS_PROXY , HTTP_PROXY , NO_PROXY\nProxies for\n.Cm pull .\n");
+    printf(".It Ev CURL_CA_BUNDLE , SSL_CERT_FILE\nThe authorities whose certificates\n.Cm pull\n"
+           "trusts, in place of the system's.\n");
     printf(".It Ev NO_COLOR\nIf it is set and not empty, no colour is used.\n.El\n");
     printf(".Sh EXIT STATUS\n.Bl -tag -width Ds\n");
     printf(".It 0\nAll is done.\n");

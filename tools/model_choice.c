@@ -7,10 +7,13 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/model_choice.h"
+#include "tools/download_record.h"
+#include "tools/model_folder.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +58,56 @@ static char *sample_model(void)
     return NULL;
 }
 
+/* A folder whose download is not finished may hold files of two revisions, or lack what has defaults. */
+static bool is_whole(const char *path)
+{
+    struct stat about;
+    download_record record;
+    uint64_t there, needed;
+    char *folder = text_copy(path);
+    char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+    if (slash != NULL && slash > folder && stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
+        *slash = '\0'; /* a GGUF file */
+    }
+    bool known = folder != NULL && download_record_read(folder, &record);
+    free(folder);
+    if (!known) {
+        return true;
+    }
+    bool whole = download_is_complete(path, &record, &there, &needed);
+    if (!whole) {
+        report_error("'%s': its download is not finished; 'ocelli pull %s' goes on with it", path,
+                     record.repository);
+    }
+    download_record_free(&record);
+    return whole;
+}
+
+int model_find(const char *named, char **path)
+{
+    struct stat about;
+    *path = NULL;
+    if (stat(named, &about) != 0) {
+        int code = model_folder_find(named, path);
+        if (code != EXIT_DONE) {
+            return code;
+        }
+    }
+    if (*path == NULL) {
+        *path = text_copy(named); /* if it is not there, opening it will say so */
+    }
+    if (*path == NULL) {
+        report_error("no memory");
+        return EXIT_FAILED;
+    }
+    if (!is_whole(*path)) {
+        free(*path);
+        *path = NULL;
+        return EXIT_FAILED;
+    }
+    return EXIT_DONE;
+}
+
 int model_choose(const char *named, char **path)
 {
     *path = NULL;
@@ -65,12 +118,7 @@ int model_choose(const char *named, char **path)
         }
     }
     if (named != NULL) {
-        *path = text_copy(named);
-        if (*path == NULL) {
-            report_error("no memory");
-            return EXIT_FAILED;
-        }
-        return EXIT_DONE;
+        return model_find(named, path);
     }
     *path = sample_model();
     if (*path == NULL) {
@@ -105,5 +153,9 @@ bool model_options(const cli_options *options, ocelli_model_options *out)
     out->cpu = options->cpu;
     out->log = report_log;
     out->progress = progress_show;
+    out->mmproj = options->mmproj;
+    if (options->given[FLAG_EMBED_BUDGET]) {
+        out->embed_budget = options->embed_budget;
+    }
     return model_forms(options, &out->quant, &out->vision);
 }

@@ -150,25 +150,40 @@ static void read_decoder(reader *r, model_shape *out)
     out->hidden = read_count(r, "hidden_size", 1, MOST_WIDTH, NO_FALLBACK);
     out->heads = read_count(r, "num_attention_heads", 1, 65536, NO_FALLBACK);
     out->kv_heads = read_count(r, "num_key_value_heads", 1, out->heads, NO_FALLBACK);
-    out->head_dim = read_count(r, "head_dim", 1, 65536, 128);
+    out->head_dim =
+        read_count(r, "head_dim", 1, 65536, out->older && r->good ? out->hidden / out->heads : 128);
     out->vocab = read_count(r, "vocab_size", 1, (uint64_t)1 << 24, NO_FALLBACK);
     read_experts(r, out);
     out->intermediate = read_count(r, "intermediate_size", 1, MOST_WIDTH,
                                    out->experts > 0 ? out->expert_intermediate : NO_FALLBACK);
-    out->attention_bias = is_true(r->object, "attention_bias");
+    out->attention_bias = out->older || is_true(r->object, "attention_bias");
+}
+
+/* Qwen2-VL's tower says its width as embed_dim and that of its output as hidden_size. */
+static void read_tower_widths(reader *r, model_shape *out)
+{
+    out->vision_layers = read_count(r, "depth", 1, SHAPE_MOST_LAYERS, NO_FALLBACK);
+    out->vision_heads = read_count(r, "num_heads", 1, 65536, NO_FALLBACK);
+    if (out->mlp == SHAPE_MLP_QUICK) {
+        out->vision_hidden = read_count(r, "embed_dim", 1, MOST_WIDTH, NO_FALLBACK);
+        out->vision_intermediate = out->vision_hidden * read_count(r, "mlp_ratio", 1, 64, 4);
+        return;
+    }
+    out->vision_hidden = read_count(r, "hidden_size", 1, MOST_WIDTH, NO_FALLBACK);
+    out->vision_intermediate = read_count(r, "intermediate_size", 1, MOST_WIDTH, NO_FALLBACK);
 }
 
 static void read_vision(reader *r, model_shape *out)
 {
     const cJSON *taps = member(r->object, "deepstack_visual_indexes");
-    out->vision_layers = read_count(r, "depth", 1, SHAPE_MOST_LAYERS, NO_FALLBACK);
-    out->vision_hidden = read_count(r, "hidden_size", 1, MOST_WIDTH, NO_FALLBACK);
-    out->vision_intermediate = read_count(r, "intermediate_size", 1, MOST_WIDTH, NO_FALLBACK);
-    out->vision_heads = read_count(r, "num_heads", 1, 65536, NO_FALLBACK);
+    read_tower_widths(r, out);
     out->channels = read_count(r, "in_channels", 1, 16, 3);
     out->temporal = read_count(r, "temporal_patch_size", 1, 16, 2);
-    out->patch = read_count(r, "patch_size", 1, 256, 16);
+    out->patch = read_count(r, "patch_size", 1, 256, out->older ? 14 : 16);
     out->merge = read_count(r, "spatial_merge_size", 1, 16, 2);
+    if (out->older) {
+        return;
+    }
     out->positions = read_count(r, "num_position_embeddings", 1, (uint64_t)1 << 24, NO_FALLBACK);
     out->taps = taps != NULL ? (uint64_t)cJSON_GetArraySize(taps) : 3;
     if (r->good && out->taps > SHAPE_MOST_TAPS) {
@@ -178,11 +193,22 @@ static void read_vision(reader *r, model_shape *out)
     }
 }
 
+cJSON *model_shape_text(const cJSON *config)
+{
+    cJSON *text = cJSON_GetObjectItemCaseSensitive(config, "text_config");
+    return text != NULL ? text : (cJSON *)(uintptr_t)config;
+}
+
 bool model_shape_read(model_shape *out, const cJSON *config, const char *name)
 {
     memset(out, 0, sizeof *out);
-    reader text = {member(config, "text_config"), name, true};
     reader vision = {member(config, "vision_config"), name, true};
+    out->mlp = member(vision.object, "embed_dim") != NULL     ? SHAPE_MLP_QUICK
+               : member(vision.object, "window_size") != NULL ? SHAPE_MLP_GATED
+                                                              : SHAPE_MLP_TANH;
+    out->older = out->mlp != SHAPE_MLP_TANH;
+    reader text = {out->older ? model_shape_text(config) : member(config, "text_config"), name,
+                   true};
     if (!cJSON_IsObject(text.object) || !cJSON_IsObject(vision.object)) {
         report_error("'%s': no text_config and vision_config; it is not of a vision-language model",
                      name);

@@ -1,10 +1,12 @@
 # tools/packages.sh - read by tools/quickstart, tools/test and .ci/run: which Debian packages are needed,
 # and installing those that are not there. Not a program of its own.
 
-# The library and the program. stb_image, cJSON, xxHash, OpenBLAS, utf8proc.
-BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkgconf libstb-dev libcjson-dev libxxhash-dev libopenblas-dev libutf8proc-dev"
-# The tests: Criterion, a C++ compiler for the installation's users, man page and JSON checks.
-TEST_PACKAGES="g++ libcriterion-dev gzip binutils mandoc python3-minimal"
+# The library and the program. stb_image, cJSON, xxHash, OpenBLAS, utf8proc, libcurl, OpenSSL; and
+# whom to trust, for 'ocelli pull'.
+BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkgconf libstb-dev libcjson-dev libxxhash-dev libopenblas-dev libutf8proc-dev libcurl4-openssl-dev libssl-dev ca-certificates"
+# The tests: Criterion, a C++ compiler for the installation's users, man page and JSON checks, the
+# server that pull fetches from, a locale with a decimal comma.
+TEST_PACKAGES="g++ libcriterion-dev gzip binutils mandoc python3 locales"
 # What .ci/run runs besides.
 CI_PACKAGES="clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 

@@ -14,6 +14,10 @@ void progress_end(void);
 int progress_overall(const char *what, uint64_t done, uint64_t total);
 void progress_overall_end(void);
 
+/* For what comes over a network: done of total bytes with their rate and the time left, which follow from
+ * received, the bytes that have come in this run. progress_end wipes it. */
+void progress_transfer(const char *what, uint64_t done, uint64_t total, uint64_t received);
+
 /* Seconds of a clock that never goes back. */
 double clock_seconds(void);
 

@@ -36,6 +36,15 @@ int run_init(run *r, const cli_options *options)
     return EXIT_DONE;
 }
 
+/* Pictures come with every command but these, where they are operands or come later. */
+static bool needs_vision(const cli_options *options)
+{
+    if (strcmp(options->command, "ask") == 0) {
+        return options->operand_count > 1; /* the last one is the question */
+    }
+    return strcmp(options->command, "chat") != 0 || options->operand_count > 0;
+}
+
 static int open_model(run *r)
 {
     ocelli_model_options options;
@@ -44,6 +53,7 @@ static int open_model(run *r)
         return EXIT_FAILED;
     }
     options.plan_only = r->options->dry_run;
+    options.needs_vision = needs_vision(r->options);
     double began = clock_seconds();
     ocelli_status status = ocelli_model_open(&r->model, r->model_path, &options, &err);
     progress_end();

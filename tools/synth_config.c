@@ -1,6 +1,6 @@
 /* synth_config.c - see synth_config.h.
  *
- * One text holds what the published configs share, one table what they differ in. Numbers are those
+ * One text for each kind holds what its published configs share, one table what they differ in. Numbers are those
  * of the models' config.json at huggingface.co/Qwen.
  */
 #include "tools/synth_config.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-/* What all have in common; zeros and empty lists are filled in from the table. */
-static const char COMMON[] =
+/* What all of a kind have in common; zeros and empty lists are filled in from the table. */
+static const char QWEN3[] =
     "{\"architectures\": [\"Qwen3VLForConditionalGeneration\"],"
     " \"image_token_id\": 151655,"
     " \"model_type\": \"qwen3_vl\","
@@ -36,17 +36,54 @@ static const char COMMON[] =
     " \"vision_end_token_id\": 151653,"
     " \"vision_start_token_id\": 151652}";
 
+/* Flat, as on the hub: the decoder's keys stand at the top. */
+#define QWEN2_TEXT                                                                                 \
+    "\"attention_dropout\": 0.0, \"bos_token_id\": 151643, \"eos_token_id\": 151645,"              \
+    " \"vision_start_token_id\": 151652, \"vision_end_token_id\": 151653,"                         \
+    " \"vision_token_id\": 151654, \"image_token_id\": 151655, \"video_token_id\": 151656,"        \
+    " \"hidden_act\": \"silu\", \"hidden_size\": 0, \"initializer_range\": 0.02,"                  \
+    " \"intermediate_size\": 0, \"num_attention_heads\": 0, \"num_hidden_layers\": 0,"             \
+    " \"num_key_value_heads\": 0, \"rms_norm_eps\": 1e-06, \"rope_theta\": 1000000.0,"             \
+    " \"rope_scaling\": {\"type\": \"mrope\", \"mrope_section\": [16, 24, 24]},"                   \
+    " \"sliding_window\": 32768, \"use_sliding_window\": false, \"tie_word_embeddings\": false,"   \
+    " \"torch_dtype\": \"bfloat16\", \"use_cache\": true, \"vocab_size\": 151936,"
+
+static const char QWEN2_5[] =
+    "{\"architectures\": [\"Qwen2_5_VLForConditionalGeneration\"], \"model_type\": \"qwen2_5_vl\","
+    " \"max_position_embeddings\": 128000, \"max_window_layers\": 70," QWEN2_TEXT
+    " \"transformers_version\": \"4.41.2\","
+    " \"vision_config\": {\"depth\": 0, \"hidden_act\": \"silu\", \"hidden_size\": 0,"
+    "   \"intermediate_size\": 0, \"num_heads\": 0, \"in_chans\": 3, \"out_hidden_size\": 0,"
+    "   \"patch_size\": 14, \"spatial_merge_size\": 2, \"spatial_patch_size\": 14,"
+    "   \"window_size\": 112, \"fullatt_block_indexes\": [7, 15, 23, 31],"
+    "   \"tokens_per_second\": 2, \"temporal_patch_size\": 2}}";
+
+static const char QWEN2[] =
+    "{\"architectures\": [\"Qwen2VLForConditionalGeneration\"], \"model_type\": \"qwen2_vl\","
+    " \"max_position_embeddings\": 32768, \"max_window_layers\": 28," QWEN2_TEXT
+    " \"transformers_version\": \"4.41.2\","
+    " \"vision_config\": {\"depth\": 0, \"embed_dim\": 0, \"mlp_ratio\": 4, \"num_heads\": 0,"
+    "   \"in_chans\": 3, \"hidden_size\": 0, \"patch_size\": 14, \"spatial_merge_size\": 2,"
+    "   \"spatial_patch_size\": 14, \"temporal_patch_size\": 2}}";
+
 /* What the models with experts have besides. */
 static const char EXPERTS[] = "{\"decoder_sparse_step\": 1, \"mlp_only_layers\": [],"
                               " \"moe_intermediate_size\": 0, \"norm_topk_prob\": true,"
                               " \"num_experts\": 0, \"num_experts_per_tok\": 0}";
 
 typedef struct tower {
-    int depth, hidden, intermediate, heads, taps[3];
+    const char *common, *width_key, *out_key;
+    int depth, hidden, intermediate, heads,
+        taps[3]; /* intermediate 0: by mlp_ratio; taps 0: none */
 } tower;
 
-static const tower SMALL_TOWER = {24, 1024, 4096, 16, {5, 11, 17}};
-static const tower LARGE_TOWER = {27, 1152, 4304, 16, {8, 16, 24}};
+static const tower SMALL_TOWER = {QWEN3, "hidden_size", "out_hidden_size", 24, 1024, 4096,
+                                  16,    {5, 11, 17}};
+static const tower LARGE_TOWER = {QWEN3, "hidden_size", "out_hidden_size", 27, 1152, 4304,
+                                  16,    {8, 16, 24}};
+static const tower WINDOWS_TOWER = {QWEN2_5, "hidden_size", "out_hidden_size", 32, 1280, 3420, 16,
+                                    {0}};
+static const tower FIRST_TOWER = {QWEN2, "embed_dim", "hidden_size", 32, 1280, 0, 16, {0}};
 
 typedef struct published {
     const char *name;
@@ -63,6 +100,8 @@ static const published SHAPES[] = {
     {"qwen3-vl-32b", 5120, 64, 64, 8, 25600, false, &LARGE_TOWER, 0, 0, 0},
     {"qwen3-vl-30b-a3b", 2048, 48, 32, 4, 6144, false, &LARGE_TOWER, 128, 8, 768},
     {"qwen3-vl-235b-a22b", 4096, 94, 64, 4, 12288, false, &LARGE_TOWER, 128, 8, 1536},
+    {"qwen2.5-vl-3b", 2048, 36, 16, 2, 11008, true, &WINDOWS_TOWER, 0, 0, 0},
+    {"qwen2-vl-2b", 1536, 28, 12, 2, 8960, true, &FIRST_TOWER, 0, 0, 0},
 };
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES };
 
@@ -126,11 +165,11 @@ cJSON *synth_config_of_shape(const char *name)
             p = &SHAPES[i];
         }
     }
-    cJSON *config = p != NULL ? cJSON_Parse(COMMON) : NULL;
+    cJSON *config = p != NULL ? cJSON_Parse(p->vision->common) : NULL;
     if (config == NULL) {
         return NULL;
     }
-    cJSON *text = member(config, "text_config");
+    cJSON *text = model_shape_text(config);
     cJSON *vision = member(config, "vision_config");
     set_number(text, "hidden_size", p->hidden);
     set_number(text, "num_hidden_layers", p->layers);
@@ -140,44 +179,70 @@ cJSON *synth_config_of_shape(const char *name)
     set(text, "tie_word_embeddings", cJSON_CreateBool(p->tied));
     set(config, "tie_word_embeddings", cJSON_CreateBool(p->tied));
     set_number(vision, "depth", p->vision->depth);
-    set_number(vision, "hidden_size", p->vision->hidden);
-    set_number(vision, "intermediate_size", p->vision->intermediate);
+    set_number(vision, p->vision->width_key, p->vision->hidden);
+    set_number(vision, p->vision->out_key, p->hidden);
     set_number(vision, "num_heads", p->vision->heads);
-    set_number(vision, "out_hidden_size", p->hidden);
-    set(vision, "deepstack_visual_indexes", cJSON_CreateIntArray(p->vision->taps, 3));
+    if (p->vision->intermediate > 0) {
+        set_number(vision, "intermediate_size", p->vision->intermediate);
+    }
+    if (p->vision->taps[0] > 0) {
+        set(vision, "deepstack_visual_indexes", cJSON_CreateIntArray(p->vision->taps, 3));
+    }
     if (p->experts > 0) {
         add_experts(config, p);
     }
     return config;
 }
 
+/* Each where it is, or as late as there is room for them all. */
+static void cut_taps(cJSON *vision, double blocks)
+{
+    const cJSON *taps = member(vision, "deepstack_visual_indexes");
+    int count = cJSON_GetArraySize(taps);
+    cJSON *kept = taps != NULL ? cJSON_CreateArray() : NULL;
+    for (int i = 0; i < count; i++) {
+        double index = cJSON_GetArrayItem(taps, i)->valuedouble, last = blocks - count + i;
+        cJSON_AddItemToArray(kept, cJSON_CreateNumber(index < last ? index : last));
+    }
+    if (kept != NULL) {
+        set(vision, "deepstack_visual_indexes", kept);
+    }
+}
+
+/* Those blocks that are left, and the last one: a tower with windows ends with a block without. */
+static void cut_whole_blocks(cJSON *vision, double blocks)
+{
+    const cJSON *block;
+    const cJSON *whole = member(vision, "fullatt_block_indexes");
+    cJSON *kept = whole != NULL ? cJSON_CreateArray() : NULL;
+    cJSON_ArrayForEach(block, whole)
+    {
+        if (block->valuedouble < blocks - 1) {
+            cJSON_AddItemToArray(kept, cJSON_CreateNumber(block->valuedouble));
+        }
+    }
+    if (kept != NULL) {
+        cJSON_AddItemToArray(kept, cJSON_CreateNumber(blocks - 1));
+        set(vision, "fullatt_block_indexes", kept);
+    }
+}
+
 bool synth_config_cut(cJSON *config, uint64_t layers, const char *name)
 {
-    cJSON *text = member(config, "text_config");
+    cJSON *text = model_shape_text(config);
     cJSON *vision = member(config, "vision_config");
     const cJSON *has = member(text, "num_hidden_layers");
     const cJSON *depth = member(vision, "depth");
-    const cJSON *taps = member(vision, "deepstack_visual_indexes");
     if (!cJSON_IsNumber(has) || !cJSON_IsNumber(depth) || has->valuedouble < (double)layers) {
         report_error("--layers: '%s' has no %llu layers that could be left", name,
                      (unsigned long long)layers);
         return false;
     }
-    int tap_count = cJSON_GetArraySize(taps);
-    double blocks = (double)layers > tap_count ? (double)layers : tap_count;
+    int taps = cJSON_GetArraySize(member(vision, "deepstack_visual_indexes"));
+    double blocks = (double)layers > taps ? (double)layers : taps;
     if (blocks < depth->valuedouble) {
-        cJSON *kept = cJSON_CreateArray();
-        for (int i = 0; i < tap_count; i++) {
-            /* Where they are, or as late as there is room for them all. */
-            double index = cJSON_GetArrayItem(taps, i)->valuedouble;
-            double last = blocks - tap_count + i;
-            cJSON_AddItemToArray(kept, cJSON_CreateNumber(index < last ? index : last));
-        }
-        if (taps != NULL) {
-            set(vision, "deepstack_visual_indexes", kept);
-        } else {
-            cJSON_Delete(kept);
-        }
+        cut_taps(vision, blocks);
+        cut_whole_blocks(vision, blocks);
         set_number(vision, "depth", blocks);
     }
     set_number(text, "num_hidden_layers", (double)layers);
@@ -197,7 +262,7 @@ static int64_t id_of(const cJSON *object, const char *key, int64_t fallback)
 
 void synth_config_ids(const cJSON *config, synth_ids *out)
 {
-    const cJSON *text = member(config, "text_config");
+    const cJSON *text = model_shape_text(config);
     out->image_pad = id_of(config, "image_token_id", 151655);
     out->video_pad = id_of(config, "video_token_id", 151656);
     out->vision_start = id_of(config, "vision_start_token_id", 151652);
@@ -208,7 +273,7 @@ void synth_config_ids(const cJSON *config, synth_ids *out)
 
 void synth_config_set_ids(cJSON *config, const synth_ids *ids)
 {
-    cJSON *text = member(config, "text_config");
+    cJSON *text = model_shape_text(config);
     set_number(config, "image_token_id", (double)ids->image_pad);
     set_number(config, "video_token_id", (double)ids->video_pad);
     set_number(config, "vision_start_token_id", (double)ids->vision_start);
@@ -219,7 +284,7 @@ void synth_config_set_ids(cJSON *config, const synth_ids *ids)
 
 /* ---- the other files ----------------------------------------------------------------------- */
 
-cJSON *synth_generation_config(const synth_ids *ids)
+cJSON *synth_generation_config(const synth_ids *ids, const model_shape *shape)
 {
     cJSON *out = cJSON_Parse("{\"bos_token_id\": 0, \"pad_token_id\": 0, \"do_sample\": true,"
                              " \"eos_token_id\": [], \"top_k\": 20, \"top_p\": 0.8,"
@@ -230,11 +295,29 @@ cJSON *synth_generation_config(const synth_ids *ids)
         set_number(out, "bos_token_id", (double)ids->end_of_text);
         set_number(out, "pad_token_id", (double)ids->end_of_text);
         set(out, "eos_token_id", cJSON_CreateDoubleArray(ends, 2));
+        if (shape->older) { /* as good as greedy */
+            set_number(out, "temperature", shape->mlp == SHAPE_MLP_QUICK ? 0.01 : 1e-6);
+            set_number(out, "repetition_penalty", shape->mlp == SHAPE_MLP_QUICK ? 1.0 : 1.05);
+        }
     }
     return out;
 }
 
-cJSON *synth_processor_config(const cJSON *config, bool video)
+/* The older models' pixels: CLIP's mean and deviation, bounds under other names. */
+static void set_clip_pixels(cJSON *out)
+{
+    static const double mean[3] = {0.48145466, 0.4578275, 0.40821073};
+    static const double deviation[3] = {0.26862954, 0.26130258, 0.27577711};
+    set(out, "image_mean", cJSON_CreateDoubleArray(mean, 3));
+    set(out, "image_std", cJSON_CreateDoubleArray(deviation, 3));
+    cJSON_DeleteItemFromObjectCaseSensitive(out, "size");
+    set_number(out, "min_pixels", 3136);
+    set_number(out, "max_pixels", 12845056);
+    set_text(out, "processor_class", "Qwen2VLProcessor");
+    set_text(out, "image_processor_type", "Qwen2VLImageProcessor");
+}
+
+cJSON *synth_processor_config(const cJSON *config, const model_shape *shape, bool video)
 {
     cJSON *out = cJSON_Parse("{\"size\": {\"longest_edge\": 0, \"shortest_edge\": 0},"
                              " \"patch_size\": 16, \"temporal_patch_size\": 2, \"merge_size\": 2,"
@@ -259,7 +342,9 @@ cJSON *synth_processor_config(const cJSON *config, bool video)
     cJSON *size = member(out, "size");
     set_number(size, "longest_edge", video ? 25165824 : 16777216);
     set_number(size, "shortest_edge", video ? 4096 : 65536);
-    if (video) {
+    if (shape->older) {
+        set_clip_pixels(out);
+    } else if (video) {
         set_text(out, "video_processor_type", "Qwen3VLVideoProcessor");
     } else {
         set_text(out, "image_processor_type", "Qwen2VLImageProcessorFast");

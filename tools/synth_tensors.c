@@ -93,47 +93,56 @@ static void add_bias(synth_tensors *list, uint64_t width, const char *format, ..
 
 /* ---- the decoder --------------------------------------------------------------------------- */
 
-#define LAYER "model.language_model.layers.%u."
+/* Names begin so; those of older models shorter. */
+static const char MODEL[] = "model.language_model.", OLDER_MODEL[] = "model.";
+
+#define LAYER "%slayers.%u."
 
 static void list_layer(synth_tensors *list, const model_shape *s, unsigned i)
 {
     double into_residual = 1.0 / sqrt(2.0 * (double)s->layers);
     uint64_t q = s->heads * s->head_dim, kv = s->kv_heads * s->head_dim;
-    add_norm(list, s->hidden, LAYER "input_layernorm.weight", i);
-    add_matrix(list, 1, q, s->hidden, LAYER "self_attn.q_proj.weight", i);
-    add_matrix(list, 1, kv, s->hidden, LAYER "self_attn.k_proj.weight", i);
-    add_matrix(list, 1, kv, s->hidden, LAYER "self_attn.v_proj.weight", i);
-    add_matrix(list, into_residual, s->hidden, q, LAYER "self_attn.o_proj.weight", i);
+    const char *model = s->older ? OLDER_MODEL : MODEL;
+    add_norm(list, s->hidden, LAYER "input_layernorm.weight", model, i);
+    add_matrix(list, 1, q, s->hidden, LAYER "self_attn.q_proj.weight", model, i);
+    add_matrix(list, 1, kv, s->hidden, LAYER "self_attn.k_proj.weight", model, i);
+    add_matrix(list, 1, kv, s->hidden, LAYER "self_attn.v_proj.weight", model, i);
+    add_matrix(list, into_residual, s->hidden, q, LAYER "self_attn.o_proj.weight", model, i);
     if (s->attention_bias) {
-        add_bias(list, q, LAYER "self_attn.q_proj.bias", i);
-        add_bias(list, kv, LAYER "self_attn.k_proj.bias", i);
-        add_bias(list, kv, LAYER "self_attn.v_proj.bias", i);
-        add_bias(list, s->hidden, LAYER "self_attn.o_proj.bias", i);
+        add_bias(list, q, LAYER "self_attn.q_proj.bias", model, i);
+        add_bias(list, kv, LAYER "self_attn.k_proj.bias", model, i);
+        add_bias(list, kv, LAYER "self_attn.v_proj.bias", model, i);
     }
-    add_norm(list, s->head_dim, LAYER "self_attn.q_norm.weight", i);
-    add_norm(list, s->head_dim, LAYER "self_attn.k_norm.weight", i);
-    add_norm(list, s->hidden, LAYER "post_attention_layernorm.weight", i);
+    if (s->attention_bias && !s->older) {
+        add_bias(list, s->hidden, LAYER "self_attn.o_proj.bias", model, i);
+    }
+    if (!s->older) {
+        add_norm(list, s->head_dim, LAYER "self_attn.q_norm.weight", model, i);
+        add_norm(list, s->head_dim, LAYER "self_attn.k_norm.weight", model, i);
+    }
+    add_norm(list, s->hidden, LAYER "post_attention_layernorm.weight", model, i);
     if (s->sparse[i]) {
-        add_matrix(list, 1, s->experts, s->hidden, LAYER "mlp.gate.weight", i);
+        add_matrix(list, 1, s->experts, s->hidden, LAYER "mlp.gate.weight", model, i);
         add_experts(list, 1, s->experts, s->hidden, 2 * s->expert_intermediate,
-                    LAYER "mlp.experts.gate_up_proj", i);
+                    LAYER "mlp.experts.gate_up_proj", model, i);
         add_experts(list, into_residual, s->experts, s->expert_intermediate, s->hidden,
-                    LAYER "mlp.experts.down_proj", i);
+                    LAYER "mlp.experts.down_proj", model, i);
     } else {
-        add_matrix(list, 1, s->intermediate, s->hidden, LAYER "mlp.gate_proj.weight", i);
-        add_matrix(list, 1, s->intermediate, s->hidden, LAYER "mlp.up_proj.weight", i);
+        add_matrix(list, 1, s->intermediate, s->hidden, LAYER "mlp.gate_proj.weight", model, i);
+        add_matrix(list, 1, s->intermediate, s->hidden, LAYER "mlp.up_proj.weight", model, i);
         add_matrix(list, into_residual, s->hidden, s->intermediate, LAYER "mlp.down_proj.weight",
-                   i);
+                   model, i);
     }
 }
 
 static void list_decoder(synth_tensors *list, const model_shape *s)
 {
-    add_table(list, 0.01, s->vocab, s->hidden, "model.language_model.embed_tokens.weight");
+    const char *model = s->older ? OLDER_MODEL : MODEL;
+    add_table(list, 0.01, s->vocab, s->hidden, "%sembed_tokens.weight", model);
     for (unsigned i = 0; i < s->layers; i++) {
         list_layer(list, s, i);
     }
-    add_norm(list, s->hidden, "model.language_model.norm.weight");
+    add_norm(list, s->hidden, "%snorm.weight", model);
     if (!s->tied) {
         add_table(list, 0.01, s->vocab, s->hidden, "lm_head.weight");
     }
@@ -141,24 +150,58 @@ static void list_decoder(synth_tensors *list, const model_shape *s)
 
 /* ---- the vision tower ---------------------------------------------------------------------- */
 
-#define BLOCK "model.visual.blocks.%u."
+static const char TOWER[] = "model.visual.", OLDER_TOWER[] = "visual.";
+
+static const char *tower_name(const model_shape *s)
+{
+    return s->older ? OLDER_TOWER : TOWER;
+}
+
+#define BLOCK "%sblocks.%u."
+
+/* Names of the matrices. */
+typedef struct synth_mlp {
+    const char *gate, *first, *second; /* gate NULL: none */
+} synth_mlp;
+
+static const synth_mlp MLPS[] = {[SHAPE_MLP_TANH] = {NULL, "linear_fc1", "linear_fc2"},
+                                 [SHAPE_MLP_QUICK] = {NULL, "fc1", "fc2"},
+                                 [SHAPE_MLP_GATED] = {"gate_proj", "up_proj", "down_proj"}};
+
+/* A matrix of a block, and its bias. */
+static void add_linear(synth_tensors *list, double gain, uint64_t rows, uint64_t columns,
+                       const char *tower, unsigned block, const char *name)
+{
+    add_matrix(list, gain, rows, columns, BLOCK "%s.weight", tower, block, name);
+    add_bias(list, rows, BLOCK "%s.bias", tower, block, name);
+}
 
 static void list_block(synth_tensors *list, const model_shape *s, unsigned i)
 {
     double into_residual = 1.0 / sqrt(2.0 * (double)s->vision_layers);
     uint64_t width = s->vision_hidden, wide = s->vision_intermediate;
-    add_norm(list, width, BLOCK "norm1.weight", i);
-    add_bias(list, width, BLOCK "norm1.bias", i);
-    add_matrix(list, 1, 3 * width, width, BLOCK "attn.qkv.weight", i);
-    add_bias(list, 3 * width, BLOCK "attn.qkv.bias", i);
-    add_matrix(list, into_residual, width, width, BLOCK "attn.proj.weight", i);
-    add_bias(list, width, BLOCK "attn.proj.bias", i);
-    add_norm(list, width, BLOCK "norm2.weight", i);
-    add_bias(list, width, BLOCK "norm2.bias", i);
-    add_matrix(list, 1, wide, width, BLOCK "mlp.linear_fc1.weight", i);
-    add_bias(list, wide, BLOCK "mlp.linear_fc1.bias", i);
-    add_matrix(list, into_residual, width, wide, BLOCK "mlp.linear_fc2.weight", i);
-    add_bias(list, width, BLOCK "mlp.linear_fc2.bias", i);
+    const char *tower = tower_name(s);
+    const synth_mlp *mlp = &MLPS[s->mlp];
+    bool centred = s->mlp != SHAPE_MLP_GATED;
+    add_norm(list, width, BLOCK "norm1.weight", tower, i);
+    if (centred) {
+        add_bias(list, width, BLOCK "norm1.bias", tower, i);
+    }
+    add_linear(list, 1, 3 * width, width, tower, i, "attn.qkv");
+    add_linear(list, into_residual, width, width, tower, i, "attn.proj");
+    add_norm(list, width, BLOCK "norm2.weight", tower, i);
+    if (centred) {
+        add_bias(list, width, BLOCK "norm2.bias", tower, i);
+    }
+    char name[32];
+    if (mlp->gate != NULL) {
+        snprintf(name, sizeof name, "mlp.%s", mlp->gate);
+        add_linear(list, 1, wide, width, tower, i, name);
+    }
+    snprintf(name, sizeof name, "mlp.%s", mlp->first);
+    add_linear(list, 1, wide, width, tower, i, name);
+    snprintf(name, sizeof name, "mlp.%s", mlp->second);
+    add_linear(list, into_residual, width, wide, tower, i, name);
 }
 
 /* prefix ends with a dot; the main merger normalises rows before four become one, the others after. */
@@ -166,12 +209,17 @@ static void list_merger(synth_tensors *list, const model_shape *s, const char *p
                         uint64_t norm_width)
 {
     uint64_t merged = s->vision_hidden * s->merge * s->merge;
-    add_norm(list, norm_width, "%snorm.weight", prefix);
-    add_bias(list, norm_width, "%snorm.bias", prefix);
-    add_matrix(list, 1, merged, merged, "%slinear_fc1.weight", prefix);
-    add_bias(list, merged, "%slinear_fc1.bias", prefix);
-    add_matrix(list, 0.5, s->hidden, merged, "%slinear_fc2.weight", prefix);
-    add_bias(list, s->hidden, "%slinear_fc2.bias", prefix);
+    const char *norm = s->older ? "ln_q" : "norm";
+    const char *first = s->older ? "mlp.0" : "linear_fc1",
+               *second = s->older ? "mlp.2" : "linear_fc2";
+    add_norm(list, norm_width, "%s%s.weight", prefix, norm);
+    if (s->mlp != SHAPE_MLP_GATED) {
+        add_bias(list, norm_width, "%s%s.bias", prefix, norm);
+    }
+    add_matrix(list, 1, merged, merged, "%s%s.weight", prefix, first);
+    add_bias(list, merged, "%s%s.bias", prefix, first);
+    add_matrix(list, 0.5, s->hidden, merged, "%s%s.weight", prefix, second);
+    add_bias(list, s->hidden, "%s%s.bias", prefix, second);
 }
 
 static void add_patches(synth_tensors *list, const model_shape *s, const char *format, ...)
@@ -186,16 +234,19 @@ static void add_patches(synth_tensors *list, const model_shape *s, const char *f
 
 static void list_tower(synth_tensors *list, const model_shape *s)
 {
-    add_patches(list, s, "model.visual.patch_embed.proj.weight");
-    add_bias(list, s->vision_hidden, "model.visual.patch_embed.proj.bias");
-    add_table(list, 0.05, s->positions, s->vision_hidden, "model.visual.pos_embed.weight");
+    char prefix[64];
+    add_patches(list, s, "%spatch_embed.proj.weight", tower_name(s));
+    if (!s->older) {
+        add_bias(list, s->vision_hidden, "%spatch_embed.proj.bias", TOWER);
+        add_table(list, 0.05, s->positions, s->vision_hidden, "%spos_embed.weight", TOWER);
+    }
     for (unsigned i = 0; i < s->vision_layers; i++) {
         list_block(list, s, i);
     }
-    list_merger(list, s, "model.visual.merger.", s->vision_hidden);
+    snprintf(prefix, sizeof prefix, "%smerger.", tower_name(s));
+    list_merger(list, s, prefix, s->vision_hidden);
     for (unsigned i = 0; i < s->taps; i++) {
-        char prefix[64];
-        snprintf(prefix, sizeof prefix, "model.visual.deepstack_merger_list.%u.", i);
+        snprintf(prefix, sizeof prefix, "%sdeepstack_merger_list.%u.", TOWER, i);
         list_merger(list, s, prefix, s->vision_hidden * s->merge * s->merge);
     }
 }

@@ -178,7 +178,7 @@ static uint8_t *make_header(const synth_tensors *tensors, size_t begin, size_t e
 }
 
 /* The shard's tensors are j->tensor to j->end. 0, or errno. */
-static int write_shard(job *j, const char *path, size_t threads)
+static int write_shard(job *j, const char *path, size_t threads, bool hollow)
 {
     size_t size = 0;
     uint8_t *header = make_header(j->tensors, j->tensor, j->end, &size);
@@ -195,7 +195,14 @@ static int write_shard(job *j, const char *path, size_t threads)
     j->value = 0;
     j->error = write_at(j->file, header, size, 0);
     free(header);
-    work_together(j, threads);
+    if (hollow) {
+        const synth_tensor *last = &j->tensors->items[j->end - 1];
+        uint64_t end = j->data + last->offset + 2 * last->count;
+        j->tensor = j->end;
+        j->error = j->error == 0 && ftruncate(j->file, (off_t)end) != 0 ? errno : j->error;
+    } else {
+        work_together(j, threads);
+    }
     if (j->error == 0 && !j->stopped && fsync(j->file) != 0) {
         j->error = errno;
     }
@@ -228,7 +235,8 @@ static bool write_index(const char *folder, const synth_tensors *tensors)
     return json_file_write(folder, "model.safetensors.index.json", tree);
 }
 
-int synth_write(const char *folder, const synth_tensors *tensors, uint64_t seed, size_t threads)
+int synth_write(const char *folder, const synth_tensors *tensors, uint64_t seed, size_t threads,
+                bool hollow)
 {
     char name[64];
     job j = {.tensors = tensors, .seed = seed, .file = -1};
@@ -240,7 +248,7 @@ int synth_write(const char *folder, const synth_tensors *tensors, uint64_t seed,
         for (j.end = j.tensor; j.end < tensors->count && tensors->items[j.end].shard == shard;) {
             j.end++;
         }
-        error = path != NULL ? write_shard(&j, path, threads) : ENOMEM;
+        error = path != NULL ? write_shard(&j, path, threads, hollow) : ENOMEM;
         if (error != 0) {
             progress_end();
             report_error("cannot write '%s': %s", name, strerror(error));

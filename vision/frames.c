@@ -50,11 +50,43 @@ static size_t count_frames(const oc_frame_rule *rule, size_t total)
     return wanted < (double)total ? (size_t)wanted : total;
 }
 
+static double even_below(double value)
+{
+    return floor(value / 2.0) * 2.0;
+}
+
+/* Qwen2-VL's rule: see frames.h. Products are rounded to float32 before they are cut off, as the
+ * reference's torch.arange has it. */
+static size_t sample_even(const oc_frame_rule *rule, size_t total, size_t *indices)
+{
+    double cap = even_below(fmin((double)rule->max_frames, (double)total)), wanted = cap;
+    if (rule->frame_count > 0) {
+        wanted = (double)rule->frame_count;
+    } else if (rule->sample_fps > 0.0) {
+        wanted = (double)total / rule->source_fps * rule->sample_fps;
+        wanted = even_below(fmin(fmax(wanted, (double)rule->min_frames), cap));
+    } else if (total <= rule->max_frames) {
+        wanted = (double)total;
+    }
+    wanted = wanted < 1.0 ? 1.0 : wanted;
+    double step = (double)total / wanted;
+    size_t count = 0;
+    while (count < total && (double)count * step < (double)total) {
+        size_t index = (size_t)(float)((double)count * step);
+        indices[count++] = index < total ? index : total - 1;
+    }
+    return count;
+}
+
 ocelli_status oc_frames_sample(const oc_frame_rule *rule, size_t total, size_t *indices,
                                size_t *count, ocelli_error *err)
 {
     *count = 0;
     OC_TRY(check_rule(rule, total, err));
+    if (rule->even) {
+        *count = sample_even(rule, total, indices);
+        return OCELLI_OK;
+    }
     size_t frames = count_frames(rule, total);
     double step = frames > 1 ? (double)(total - 1) / (double)(frames - 1) : 0.0;
     for (size_t i = 0; i < frames; i++) {

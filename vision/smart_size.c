@@ -96,6 +96,9 @@ ocelli_status oc_smart_size_video(const oc_size_rule *rule, size_t frames, int h
 {
     *out_height = *out_width = 0;
     OC_TRY(check_arguments(rule, frames, height, width, err));
+    if (rule->by_frame) {
+        return oc_smart_size_image(rule, height, width, out_height, out_width, err);
+    }
     if (height < rule->factor || width < rule->factor) {
         return oc_fail(err, OCELLI_E_LIMIT,
                        "the frames are %d x %d pixels (width x height): both sides must be at "

@@ -11,9 +11,11 @@
 #include "runtime/kernels/operations.h"
 #include "vision/vit_positions.h"
 #include "vision/vit_weights.h"
+#include "vision/vit_windows.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* At most so many rows in a chunk. 1024 rows of the widest intermediate of the 32B tower are 9 MB in
  * bfloat16: the second-level cache is missed either way, and a product with so many rows is bound by
@@ -21,7 +23,7 @@
 enum { CHUNK_ROWS = 1024, ROW_STEP = 32 };
 
 /* The reference fixes it in code, not in the config. */
-static const float LAYER_NORM_EPS = 1e-6f;
+static const float NORM_EPS = 1e-6f;
 
 /* Everything one encode works on. */
 typedef struct pass {
@@ -30,8 +32,13 @@ typedef struct pass {
     const oc_compute *compute;
     oc_arena *arena;
     size_t grid_h, grid_w, count; /* patches */
-    float *x;                     /* [count, hidden] */
-    float *cosine, *sine;         /* [count, head_dim / 2] */
+    float *x;                     /* [count, hidden]; with windows in their order */
+    float *cosine, *sine;         /* [count, head_dim / 2]; rows as those of x */
+    size_t cell_rows, cells;      /* merge^2 rows are a cell; count / cell_rows of them */
+    /* NULL without windows; see vit_windows.h. */
+    size_t *order;                  /* [cells] */
+    size_t *ends;                   /* [windows] */
+    size_t windows, largest_window; /* how many; rows of the largest */
     /* One of each is used: bfloat16 or float32. */
     uint16_t *qkv_halves;      /* [count, 3 * hidden] */
     float *qkv;                /* [count, 3 * hidden] */
@@ -76,10 +83,28 @@ static bool is_dry(const pass *p)
     return p->arena->dry;
 }
 
+/* Between two blocks nothing is in qkv: room for the rows in another order. */
+static float *spare_rows(const pass *p)
+{
+    return p->attends_in_halves ? (void *)p->qkv_halves : p->qkv;
+}
+
+/* x in the order of the patches: itself, or a copy in spare_rows. */
+static float *rows_in_order(const pass *p)
+{
+    if (p->order == NULL) {
+        return p->x;
+    }
+    float *rows = spare_rows(p);
+    oc_vit_window_move(rows, p->x, p->order, p->cells, p->cell_rows * p->config->hidden, true);
+    return rows;
+}
+
 static void tell(const oc_trace *trace, const char *name, const pass *p)
 {
     if (trace != NULL && trace->fn != NULL && !is_dry(p)) {
-        trace->fn(trace->user, name, p->x, p->count, p->config->hidden);
+        trace->fn(trace->user, name, trace->names_only ? NULL : rows_in_order(p), p->count,
+                  p->config->hidden);
     }
 }
 
@@ -119,10 +144,13 @@ static void fill_rope_tables(pass *p)
 {
     size_t half = p->config->head_dim / 2;
     for (size_t i = 0; i < p->count; i++) {
-        size_t row, column;
+        size_t row, column, patch = i;
+        if (p->order != NULL) {
+            patch = p->order[i / p->cell_rows] * p->cell_rows + i % p->cell_rows;
+        }
         float *cosine = p->cosine + i * half;
         float *sine = p->sine + i * half;
-        oc_vit_patch_place(i, p->grid_w, (size_t)p->config->patch.merge_size, &row, &column);
+        oc_vit_patch_place(patch, p->grid_w, (size_t)p->config->patch.merge_size, &row, &column);
         oc_vit_rope_angles(sine, row, column, p->config->head_dim);
         for (size_t j = 0; j < half; j++) {
             float angle = sine[j];
@@ -136,7 +164,7 @@ static void fill_rope_tables(pass *p)
 static void project_in(const pass *p, const oc_vit_block *block)
 {
     size_t hidden = p->config->hidden, chunk = chunk_rows(p->count);
-    oc_norm norm = {block->norm1_weight, block->norm1_bias, LAYER_NORM_EPS};
+    oc_norm norm = {block->norm1_weight, block->norm1_bias, NORM_EPS};
     for (size_t first = 0; first < p->count; first += chunk) {
         size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
         oc_activations normed;
@@ -177,42 +205,61 @@ static void project_out(const pass *p, const oc_vit_block *block)
     }
 }
 
-/* x += proj(attention(norm1(x))) */
-static void attend(const pass *p, const oc_vit_block *block)
+/* Rows [first, first + rows) among themselves. */
+static void attend_among(const pass *p, size_t first, size_t rows)
 {
-    size_t hidden = p->config->hidden;
+    size_t hidden = p->config->hidden, angles = first * (p->config->head_dim / 2);
     float scale = 1.0f / sqrtf((float)p->config->head_dim);
-    project_in(p, block);
     if (p->attends_in_halves) {
         size_t stride = p->keeps_attended_halves ? oc_halves_stride(hidden) : hidden;
-        oc_attention_full_bf16(p->compute, p->arena,
-                               &(oc_attention_bf16_job){.query = p->qkv_halves,
-                                                        .key = at_half(p->qkv_halves, hidden),
-                                                        .value = at_half(p->qkv_halves, 2 * hidden),
-                                                        .out = p->attended_halves,
-                                                        .wide_out = p->attended,
-                                                        .stride = 3 * hidden,
-                                                        .out_stride = stride,
-                                                        .rows = p->count,
-                                                        .heads = p->config->heads,
-                                                        .head_dim = p->config->head_dim,
-                                                        .scale = scale,
-                                                        .cosine = p->cosine,
-                                                        .sine = p->sine});
+        uint16_t *qkv = at_half(p->qkv_halves, first * 3 * hidden);
+        oc_attention_full_bf16(
+            p->compute, p->arena,
+            &(oc_attention_bf16_job){.query = qkv,
+                                     .key = at_half(qkv, hidden),
+                                     .value = at_half(qkv, 2 * hidden),
+                                     .out = at_half(p->attended_halves, first * stride),
+                                     .wide_out = at(p->attended, first * stride),
+                                     .stride = 3 * hidden,
+                                     .out_stride = stride,
+                                     .rows = rows,
+                                     .heads = p->config->heads,
+                                     .head_dim = p->config->head_dim,
+                                     .scale = scale,
+                                     .cosine = at(p->cosine, angles),
+                                     .sine = at(p->sine, angles)});
     } else {
+        float *qkv = at(p->qkv, first * 3 * hidden);
         oc_attention_full(p->compute, p->arena,
-                          &(oc_attention_full_job){.query = p->qkv,
-                                                   .key = at(p->qkv, hidden),
-                                                   .value = at(p->qkv, 2 * hidden),
-                                                   .out = p->attended,
+                          &(oc_attention_full_job){.query = qkv,
+                                                   .key = at(qkv, hidden),
+                                                   .value = at(qkv, 2 * hidden),
+                                                   .out = at(p->attended, first * hidden),
                                                    .stride = 3 * hidden,
                                                    .out_stride = hidden,
-                                                   .rows = p->count,
+                                                   .rows = rows,
                                                    .heads = p->config->heads,
                                                    .head_dim = p->config->head_dim,
                                                    .scale = scale,
-                                                   .cosine = p->cosine,
-                                                   .sine = p->sine});
+                                                   .cosine = at(p->cosine, angles),
+                                                   .sine = at(p->sine, angles)});
+    }
+}
+
+/* x += proj(attention(norm1(x))), inside windows or among all rows. */
+static void attend(const pass *p, size_t index)
+{
+    const oc_vit_block *block = &p->vit->blocks[index];
+    project_in(p, block);
+    if (p->windows == 0 || p->config->whole[index]) {
+        attend_among(p, 0, p->count);
+    } else if (is_dry(p)) {
+        attend_among(p, 0, p->largest_window);
+    } else {
+        for (size_t i = 0, first = 0; i < p->windows; i++) {
+            attend_among(p, first * p->cell_rows, (p->ends[i] - first) * p->cell_rows);
+            first = p->ends[i];
+        }
     }
     project_out(p, block);
 }
@@ -243,21 +290,61 @@ static void pass_through(const pass *p, const oc_matrix *fc1, const float *fc1_b
     oc_arena_release(p->arena, mark);
 }
 
-/* x += fc2(gelu_tanh(fc1(norm2(x)))) */
+/* norm2(x) W + b in float32, [rows, intermediate]. */
+static float *widen_rows(const pass *p, const oc_matrix *weight, const float *bias,
+                         const oc_norm *norm, const float *x, size_t rows)
+{
+    float *y = oc_arena_take(p->arena, rows, weight->rows * sizeof *y);
+    size_t mark = oc_arena_mark(p->arena);
+    oc_activations normed;
+    oc_activations_prepare_normed(&normed, p->compute, p->arena, weight->format, norm, x, rows,
+                                  p->config->hidden);
+    oc_linear(p->compute, p->arena, weight, bias, &normed, y, weight->rows);
+    oc_arena_release(p->arena, mark);
+    return y;
+}
+
+/* x += fc2(f(fc1(norm2(x)))) for those f that are an operation of their own. */
+static void add_by_operation(const pass *p, const oc_vit_block *block, const oc_norm *norm,
+                             size_t rows, const oc_linear_output *x)
+{
+    size_t wide = block->fc1.rows;
+    bool gated = p->config->mlp == OC_VIT_SWIGLU;
+    float *up = widen_rows(p, &block->fc1, block->fc1_bias, norm, x->y, rows);
+    float *gate = gated ? widen_rows(p, &block->gate, block->gate_bias, norm, x->y, rows) : NULL;
+    if (!is_dry(p) && !p->arena->overflow) {
+        if (gated) {
+            oc_silu_mul(p->compute, up, gate, up, rows * wide);
+        } else {
+            oc_quick_gelu(p->compute, up, up, rows * wide);
+        }
+    }
+    oc_activations activations;
+    oc_activations_prepare(&activations, p->compute, p->arena, block->fc2.format, up, rows, wide,
+                           wide);
+    oc_linear_into(p->compute, p->arena, &block->fc2, &activations, x);
+}
+
+/* x += fc2(f(fc1(norm2(x)))) */
 static void feed_forward(const pass *p, const oc_vit_block *block)
 {
     size_t hidden = p->config->hidden, chunk = chunk_rows(p->count);
-    oc_norm norm = {block->norm2_weight, block->norm2_bias, LAYER_NORM_EPS};
+    oc_norm norm = {block->norm2_weight, block->norm2_bias, NORM_EPS};
     for (size_t first = 0; first < p->count; first += chunk) {
         size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, p->count - first);
-        oc_activations normed;
-        oc_activations_prepare_normed(&normed, p->compute, p->arena, block->fc1.format, &norm,
-                                      at(p->x, first * hidden), rows, hidden);
-        pass_through(p, &block->fc1, block->fc1_bias, OC_POINTWISE_GELU_TANH, &block->fc2, &normed,
-                     &(oc_linear_output){.bias = block->fc2_bias,
-                                         .add = true,
-                                         .y = at(p->x, first * hidden),
-                                         .y_stride = hidden});
+        const oc_linear_output x = {.bias = block->fc2_bias,
+                                    .add = true,
+                                    .y = at(p->x, first * hidden),
+                                    .y_stride = hidden};
+        if (p->config->mlp == OC_VIT_GELU_TANH) {
+            oc_activations normed;
+            oc_activations_prepare_normed(&normed, p->compute, p->arena, block->fc1.format, &norm,
+                                          x.y, rows, hidden);
+            pass_through(p, &block->fc1, block->fc1_bias, OC_POINTWISE_GELU_TANH, &block->fc2,
+                         &normed, &x);
+        } else {
+            add_by_operation(p, block, &norm, rows, &x);
+        }
         oc_arena_release(p->arena, mark);
     }
 }
@@ -266,13 +353,13 @@ static void feed_forward(const pass *p, const oc_vit_block *block)
  * come block by block. The main merger norms each row, a deepstack merger the concatenation. */
 static void merge(const pass *p, const oc_vit_merger *merger, bool norm_after_concat, float *out)
 {
-    size_t merge_rows = (size_t)(p->config->patch.merge_size * p->config->patch.merge_size);
-    size_t hidden = p->config->hidden, wide = hidden * merge_rows;
-    size_t tokens = p->count / merge_rows, chunk = chunk_rows(tokens);
-    oc_norm norm = {merger->norm_weight, merger->norm_bias, LAYER_NORM_EPS};
+    float *all = is_dry(p) ? NULL : rows_in_order(p);
+    size_t merge_rows = p->cell_rows, hidden = p->config->hidden, wide = hidden * merge_rows;
+    size_t tokens = p->cells, chunk = chunk_rows(tokens);
+    oc_norm norm = {merger->norm_weight, merger->norm_bias, NORM_EPS};
     for (size_t first = 0; first < tokens; first += chunk) {
         size_t mark = oc_arena_mark(p->arena), rows = smaller(chunk, tokens - first);
-        float *x = at(p->x, first * wide);
+        float *x = at(all, first * wide);
         oc_activations normed;
         if (norm_after_concat) {
             oc_activations_prepare_normed(&normed, p->compute, p->arena, merger->fc1.format, &norm,
@@ -280,8 +367,7 @@ static void merge(const pass *p, const oc_vit_merger *merger, bool norm_after_co
         } else {
             float *y = oc_arena_take(p->arena, rows, wide * sizeof *y);
             if (y != NULL) {
-                oc_layer_norm(p->compute, y, x, norm.weight, norm.bias, rows * merge_rows, hidden,
-                              norm.eps);
+                oc_norm_rows(p->compute, y, x, &norm, rows * merge_rows, hidden);
             }
             oc_activations_prepare(&normed, p->compute, p->arena, merger->fc1.format, y, rows, wide,
                                    wide);
@@ -321,6 +407,27 @@ static void take_rows(pass *p)
     }
 }
 
+/* Windows: where they are, and the rows moved into their order. */
+static void order_by_windows(pass *p)
+{
+    size_t merge = (size_t)p->config->patch.merge_size, side = p->config->window;
+    size_t cells_h = p->grid_h / merge, cells_w = p->grid_w / merge;
+    if (side == 0) {
+        return;
+    }
+    p->windows = oc_vit_window_count(cells_h, cells_w, side);
+    p->largest_window = smaller(side, cells_h) * smaller(side, cells_w) * p->cell_rows;
+    p->order = oc_arena_take(p->arena, p->cells, sizeof *p->order);
+    p->ends = oc_arena_take(p->arena, p->windows, sizeof *p->ends);
+    if (!is_dry(p) && !p->arena->overflow) {
+        size_t width = p->cell_rows * p->config->hidden;
+        float *rows = spare_rows(p);
+        oc_vit_window_order(p->order, p->ends, cells_h, cells_w, side);
+        memcpy(rows, p->x, p->cells * width * sizeof *rows);
+        oc_vit_window_move(p->x, rows, p->order, p->cells, width, false);
+    }
+}
+
 /* The pass itself; with a dry arena it only counts. */
 static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, size_t tap_stride,
                 const oc_trace *trace)
@@ -328,24 +435,31 @@ static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, si
     const oc_vit_config *config = p->config;
     size_t half = config->head_dim / 2;
     char name[32];
+    p->cell_rows = (size_t)(config->patch.merge_size * config->patch.merge_size);
+    p->cells = p->count / p->cell_rows;
     p->x = oc_arena_take(p->arena, p->count * config->hidden, sizeof *p->x);
     embed_patches(p, input);
     tell(trace, "patch_embed", p);
     p->cosine = oc_arena_take(p->arena, p->count * half, sizeof *p->cosine);
     p->sine = oc_arena_take(p->arena, p->count * half, sizeof *p->sine);
     take_rows(p);
+    order_by_windows(p);
     if (p->arena->overflow) {
         return;
     }
     if (!is_dry(p)) {
-        oc_vit_add_positions(p->x, 0, p->count, p->vit->positions.data, config->position_side,
-                             config->hidden, p->grid_h, p->grid_w,
-                             (size_t)config->patch.merge_size);
+        if (config->position_side > 0) {
+            oc_vit_add_positions(p->x, 0, p->count, p->vit->positions.data, config->position_side,
+                                 config->hidden, p->grid_h, p->grid_w,
+                                 (size_t)config->patch.merge_size);
+        }
         fill_rope_tables(p);
     }
-    tell(trace, "after_pos", p);
+    if (config->position_side > 0) {
+        tell(trace, "after_pos", p);
+    }
     for (size_t i = 0; i < config->layers; i++) {
-        attend(p, &p->vit->blocks[i]);
+        attend(p, i);
         feed_forward(p, &p->vit->blocks[i]);
         snprintf(name, sizeof name, "block_%zu", i);
         tell(trace, name, p);

@@ -1,8 +1,15 @@
 /* vit.h - the vision tower: patches of one temporal group to visual rows and deepstack rows.
  *
- * QWEN3-VL: learned positions (bilinear) + two-axis rotary, LayerNorm, tanh GELU, full attention
- * inside one temporal group (a picture, or one frame pair of a clip), taps after listed blocks. Groups
- * never see one another, so a clip is encoded group by group and memory is that of one. */
+ * One tower, whose steps differ by family (the config says how, and zero is Qwen3-VL's):
+ *
+ *                   learned positions  norm       feed-forward    attention                  taps
+ *     Qwen3-VL      bilinear           LayerNorm  tanh GELU       whole group                listed
+ *     Qwen2.5-VL    none               RMSNorm    SwiGLU          windows, listed blocks whole  none
+ *     Qwen2-VL      none               LayerNorm  quick GELU      whole group                none
+ *
+ * All have two-axis rotary positions and mergers with the erf GELU. A temporal group is a picture, or
+ * one frame pair of a clip. Groups never see one another, so a clip is encoded group by group and
+ * memory is that of one. */
 #ifndef OC_VISION_VIT_H
 #define OC_VISION_VIT_H
 
@@ -17,13 +24,28 @@
 
 enum { OC_VIT_MOST_TAPS = 16, OC_VIT_MOST_LAYERS = 512 };
 
+typedef enum oc_vit_norm { OC_VIT_LAYER_NORM, OC_VIT_RMS_NORM } oc_vit_norm;
+
+/* fc2(f(fc1(x))), and with a gate fc2(silu(gate(x)) * fc1(x)). */
+typedef enum oc_vit_mlp {
+    OC_VIT_GELU_TANH,  /* tensors mlp.linear_fc1, mlp.linear_fc2 */
+    OC_VIT_GELU_QUICK, /* mlp.fc1, mlp.fc2 */
+    OC_VIT_SWIGLU      /* mlp.gate_proj, mlp.up_proj (fc1), mlp.down_proj (fc2) */
+} oc_vit_mlp;
+
 typedef struct oc_vit_config {
     size_t layers, hidden, heads, head_dim, intermediate;
-    size_t out_hidden;             /* width of a visual row = hidden size of the decoder */
-    size_t position_side;          /* the learned table is position_side x position_side */
-    size_t tap_count;              /* deepstack */
-    size_t taps[OC_VIT_MOST_TAPS]; /* block indices, in the order of the decoder's layers */
-    oc_patch_rule patch;           /* patch, temporal and merge sizes, normalisation */
+    size_t out_hidden;    /* width of a visual row = hidden size of the decoder */
+    size_t position_side; /* the learned table is position_side x position_side; 0: none */
+    bool plain_patches;   /* the patch embedding has no bias */
+    bool numbered_merger; /* its tensors are ln_q, mlp.0, mlp.2: not norm, linear_fc1, .._fc2 */
+    oc_vit_norm norm;     /* of blocks and mergers */
+    oc_vit_mlp mlp;       /* of blocks */
+    size_t window;        /* cells (merge blocks) along a window's side; 0: no windows */
+    bool whole[OC_VIT_MOST_LAYERS]; /* with windows: this block attends to the whole group */
+    size_t tap_count;               /* deepstack */
+    size_t taps[OC_VIT_MOST_TAPS];  /* block indices, in the order of the decoder's layers */
+    oc_patch_rule patch;            /* patch, temporal and merge sizes, normalisation */
 } oc_vit_config;
 
 typedef struct oc_vit oc_vit;
@@ -34,6 +56,7 @@ typedef void (*oc_trace_fn)(void *user, const char *name, const float *rows, siz
 typedef struct oc_trace {
     oc_trace_fn fn; /* NULL: nothing is told */
     void *user;
+    bool names_only; /* rows are NULL */
 } oc_trace;
 
 /* Asks loader for every tensor of the tower, in the order that a package stores them. The loader owns

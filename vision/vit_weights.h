@@ -5,12 +5,14 @@
 #include "vision/vit.h"
 
 typedef struct oc_vit_block {
-    const float *norm1_weight, *norm1_bias; /* [hidden] */
+    const float *norm1_weight, *norm1_bias; /* [hidden]; biases of LayerNorm only */
     oc_matrix qkv;                          /* [3 * hidden, hidden]: q of all heads, k, v */
     const float *qkv_bias;
     oc_matrix projection; /* [hidden, hidden] */
     const float *projection_bias;
     const float *norm2_weight, *norm2_bias;
+    oc_matrix gate; /* [intermediate, hidden]; with SwiGLU only */
+    const float *gate_bias;
     oc_matrix fc1; /* [intermediate, hidden] */
     const float *fc1_bias;
     oc_matrix fc2; /* [hidden, intermediate] */
@@ -28,8 +30,8 @@ typedef struct oc_vit_merger {
 struct oc_vit {
     oc_vit_config config;
     oc_matrix patch_embed;   /* [hidden, channels * temporal * P * P] */
-    const float *patch_bias; /* [hidden] */
-    oc_matrix positions;     /* [side * side, hidden], float32 */
+    const float *patch_bias; /* [hidden] or NULL */
+    oc_matrix positions;     /* [side * side, hidden], float32; without data if there are none */
     oc_vit_block *blocks;    /* [layers] */
     oc_vit_merger merger;
     oc_vit_merger *tap_mergers; /* [tap_count] */

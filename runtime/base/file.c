@@ -56,7 +56,7 @@ ocelli_status oc_map_open(oc_map *out, const char *path, oc_file_identity *ident
         }
         *out = (oc_map){.bytes = bytes, .size = size};
     }
-    close(descriptor);
+    out->file = descriptor + 1;
     if (identity != NULL) {
         *identity = (oc_file_identity){.device = (uint64_t)status.st_dev,
                                        .inode = (uint64_t)status.st_ino,
@@ -72,7 +72,56 @@ void oc_map_close(oc_map *map)
     if (map->bytes != NULL) {
         munmap((void *)(uintptr_t)map->bytes, map->size);
     }
+    if (map->file > 0) {
+        close(map->file - 1);
+    }
     *map = (oc_map){0};
+}
+
+ocelli_status oc_map_check(const oc_map *map, const char *path, ocelli_error *err)
+{
+    struct stat status;
+    if (map->file > 0 && fstat(map->file - 1, &status) == 0 &&
+        (uintmax_t)status.st_size < map->size) {
+        return oc_fail(
+            err, OCELLI_E_IO,
+            "%s: the file became shorter while it was in use: %ju bytes, it had %zu; put "
+            "it back and open the model again",
+            path, (uintmax_t)status.st_size, map->size);
+    }
+    return OCELLI_OK;
+}
+
+ocelli_status oc_map_read(const oc_map *map, const char *path, uint64_t offset, void *out,
+                          size_t size, ocelli_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t got = pread(map->file - 1, (char *)out + done, size - done, (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return oc_fail(err, OCELLI_E_IO, "%s: reading %zu bytes at %llu: %s", path, size,
+                           (unsigned long long)offset,
+                           got < 0 ? strerror(errno)
+                                   : "the file became shorter while it was in use");
+        }
+        done += (size_t)got;
+    }
+    return OCELLI_OK;
+}
+
+void oc_map_expect_random(const oc_map *map)
+{
+    if (map->bytes != NULL) {
+        posix_madvise((void *)(uintptr_t)map->bytes, map->size, POSIX_MADV_RANDOM);
+    }
+    posix_fadvise(map->file - 1, 0, 0, POSIX_FADV_RANDOM);
+}
+
+void oc_map_expect_read(const oc_map *map, uint64_t offset, size_t size)
+{
+    posix_fadvise(map->file - 1, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
 }
 
 void oc_map_release_pages(const oc_map *map, const void *begin, size_t size)
@@ -85,7 +134,11 @@ void oc_map_release_pages(const oc_map *map, const void *begin, size_t size)
     }
     /* Only whole pages inside the range: the neighbours' bytes stay warm. */
     uintptr_t first = ((uintptr_t)start + page - 1) & ~(uintptr_t)(page - 1);
-    uintptr_t last = ((uintptr_t)start + size) & ~(uintptr_t)(page - 1);
+    uintptr_t last = (uintptr_t)start + size;
+    if (start + size == map->bytes + map->size) {
+        last += page - 1; /* nobody's bytes follow */
+    }
+    last &= ~(uintptr_t)(page - 1);
     if (last > first) {
         madvise((void *)first, last - first, MADV_DONTNEED);
     }
@@ -131,6 +184,25 @@ ocelli_status oc_file_read(char **out, size_t *size, const char *path, size_t li
     *out = bytes;
     *size = wanted;
     return OCELLI_OK;
+}
+
+const char *oc_file_impostor(const void *bytes, size_t size)
+{
+    static const struct {
+        const char *begins, *what;
+    } kinds[] = {
+        {"version https://git-lfs", "a Git LFS pointer, not the file: run git lfs pull"},
+        {"<!DOCTYPE", "a web page, not the file: download it again"},
+        {"<!doctype", "a web page, not the file: download it again"},
+        {"<html", "a web page, not the file: download it again"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        size_t length = strlen(kinds[i].begins);
+        if (size >= length && memcmp(bytes, kinds[i].begins, length) == 0) {
+            return kinds[i].what;
+        }
+    }
+    return NULL;
 }
 
 bool oc_file_exists(const char *path)

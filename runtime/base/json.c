@@ -17,6 +17,10 @@ ocelli_status oc_json_parse(oc_json *out, const char *name, const char *bytes, s
         bytes += 3; /* a byte order mark: some editors write one */
         size -= 3;
     }
+    const char *impostor = oc_file_impostor(bytes, size);
+    if (impostor != NULL) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: is %s", name, impostor);
+    }
     const char *nul = memchr(bytes, '\0', size);
     if (nul != NULL) { /* the parser would take it for white space */
         return oc_fail(err, OCELLI_E_FORMAT, "%s: a NUL byte at byte %zu: not a text file", name,

@@ -33,8 +33,12 @@ static const float *row_of(const prepare_job *job, size_t r, int worker)
         return x;
     }
     float *normed = job->normed + (size_t)worker * a->cols;
-    job->kernels->layer_norm(normed, x, job->norm->weight, job->norm->bias, a->cols,
-                             job->norm->eps);
+    if (job->norm->bias == NULL) {
+        job->kernels->rms_norm(normed, x, job->norm->weight, a->cols, job->norm->eps);
+    } else {
+        job->kernels->layer_norm(normed, x, job->norm->weight, job->norm->bias, a->cols,
+                                 job->norm->eps);
+    }
     return normed;
 }
 
@@ -189,6 +193,16 @@ void oc_activations_prepare(oc_activations *out, const oc_compute *compute, oc_a
     }
 }
 
+void oc_norm_rows(const oc_compute *compute, float *y, const float *x, const oc_norm *norm,
+                  size_t rows, size_t cols)
+{
+    if (norm->bias == NULL) {
+        oc_rms_norm(compute, y, x, norm->weight, rows, cols, cols, norm->eps);
+    } else {
+        oc_layer_norm(compute, y, x, norm->weight, norm->bias, rows, cols, norm->eps);
+    }
+}
+
 void oc_activations_prepare_normed(oc_activations *out, const oc_compute *compute, oc_arena *arena,
                                    oc_format format, const oc_norm *norm, const float *x,
                                    size_t rows, size_t cols)
@@ -202,7 +216,7 @@ void oc_activations_prepare_normed(oc_activations *out, const oc_compute *comput
     }
     float *normed = oc_arena_take(arena, rows, cols * sizeof *normed);
     if (!arena->dry && !arena->overflow) {
-        oc_layer_norm(compute, normed, x, norm->weight, norm->bias, rows, cols, norm->eps);
+        oc_norm_rows(compute, normed, x, norm, rows, cols);
     }
     oc_activations_prepare(out, compute, arena, format, normed, rows, cols, cols);
 }

@@ -52,11 +52,15 @@ void oc_activations_prepare(oc_activations *out, const oc_compute *compute, oc_a
                             size_t stride);
 
 /* The same of LayerNorm(x): y = (x - mean) / sqrt(variance + eps) * weight + bias, as oc_layer_norm does
- * it, rounded on its way into the prepared form where there is one. */
+ * it, rounded on its way into the prepared form where there is one. Without a bias of RMSNorm(x), as
+ * oc_rms_norm does it. */
 typedef struct oc_norm {
-    const float *weight, *bias; /* [cols] */
+    const float *weight, *bias; /* [cols]; bias NULL: RMSNorm */
     float eps;
 } oc_norm;
+/* The norm itself: x, y [rows, cols]; y may be x. */
+void oc_norm_rows(const oc_compute *compute, float *y, const float *x, const oc_norm *norm,
+                  size_t rows, size_t cols);
 void oc_activations_prepare_normed(oc_activations *out, const oc_compute *compute, oc_arena *arena,
                                    oc_format format, const oc_norm *norm, const float *x,
                                    size_t rows, size_t cols);

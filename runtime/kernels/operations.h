@@ -18,6 +18,8 @@ void oc_silu_mul(const oc_compute *compute, float *y, const float *gate, const f
 void oc_gelu_tanh(const oc_compute *compute, float *y, const float *x, size_t count);
 /* 0.5 x (1 + erf(x / sqrt(2))): mergers. */
 void oc_gelu_erf(const oc_compute *compute, float *y, const float *x, size_t count);
+/* x sigmoid(1.702 x): blocks of Qwen2-VL's tower. */
+void oc_quick_gelu(const oc_compute *compute, float *y, const float *x, size_t count);
 /* y += x; [count]. */
 void oc_add(const oc_compute *compute, float *y, const float *x, size_t count);
 /* Rotates heads in place: for i < half: (a, b) = (v[i], v[i + half]) becomes

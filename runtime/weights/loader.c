@@ -237,7 +237,7 @@ ocelli_status oc_loader_take(oc_loader *loader, const char *name, const oc_pack_
     }
     bool contiguous = source->col_step == 1 && source->row_step == source->cols;
     const void *data = (const unsigned char *)source->tensor.data +
-                       source->first * oc_dtype_size(source->tensor.dtype);
+                       oc_tensor_offset(&source->tensor, source->first);
     if (oc_loader_is_announcing(loader) ||
         (contiguous && is_same_form(source->tensor.dtype, format))) {
         OC_TRY(take_ready(loader, name, data, bytes, &matrix, err));

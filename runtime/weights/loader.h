@@ -53,6 +53,7 @@ ocelli_status oc_loader_vector(oc_loader *loader, const char *name, size_t count
  *   down_name:    [E, inter, hidden]   (input-major)               or [E, hidden, inter].
  * Decided by shape; where one of the two fits both ways (hidden == 2*inter, or inter == hidden),
  * the other cannot, and decides for both. gate and up are [inter, hidden], down is [hidden, inter].
+ * A GGUF file has gate_up as two tensors, "<gate_up_name>.gate" and ".up" [E, inter, hidden].
  * A package stores them one by one as "<gate_up_name>.<expert>.gate", "<gate_up_name>.<expert>.up"
  * and "<down_name>.<expert>". */
 typedef struct oc_expert {

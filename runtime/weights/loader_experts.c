@@ -4,7 +4,10 @@
  *                            else up row j - inter
  *              output-major  [E, 2*inter, hidden]: the rows themselves
  *     down     input-major   [E, inter, hidden]: column j is row j
- *              output-major  [E, hidden, inter] */
+ *              output-major  [E, hidden, inter]
+ *
+ * or, of a GGUF file, of three tensors, all output-major: <gate_up>.gate and <gate_up>.up [E, inter,
+ * hidden], down [E, hidden, inter]. */
 #include "runtime/base/memory.h"
 #include "runtime/weights/loader_internal.h"
 
@@ -18,6 +21,21 @@ static char *part_name(const char *name, size_t expert, const char *suffix)
     char *text = oc_alloc(room, 1);
     if (text != NULL) {
         snprintf(text, room, "%s.%zu%s", name, expert, suffix);
+    }
+    return text;
+}
+
+/* What follows a fused name, or the name of its expert. */
+#define GATE ".gate"
+#define UP ".up"
+
+/* "<name><suffix>", likewise. */
+static char *joined_name(const char *name, const char *suffix)
+{
+    size_t room = strlen(name) + strlen(suffix) + 1;
+    char *text = oc_alloc(room, 1);
+    if (text != NULL) {
+        snprintf(text, room, "%s%s", name, suffix);
     }
     return text;
 }
@@ -122,8 +140,8 @@ static ocelli_status take_fused(oc_loader *loader, const char *gate_up_name, con
     oc_pack_source gate = part_of(&gate_up, gate_up_lies, expert, 2 * inter, 0, inter, hidden);
     oc_pack_source up = part_of(&gate_up, gate_up_lies, expert, 2 * inter, inter, inter, hidden);
     oc_pack_source rows = part_of(&down, down_lies, expert, hidden, 0, hidden, inter);
-    OC_TRY(take_part(loader, gate_up_name, expert, ".gate", &gate, &out->gate, err));
-    OC_TRY(take_part(loader, gate_up_name, expert, ".up", &up, &out->up, err));
+    OC_TRY(take_part(loader, gate_up_name, expert, GATE, &gate, &out->gate, err));
+    OC_TRY(take_part(loader, gate_up_name, expert, UP, &up, &out->up, err));
     OC_TRY(take_part(loader, down_name, expert, "", &rows, &out->down, err));
     if (!oc_loader_is_announcing(loader) && gate_up_lies == INPUT_MAJOR) {
         release_expert(loader, &gate_up, experts, expert);
@@ -134,12 +152,43 @@ static ocelli_status take_fused(oc_loader *loader, const char *gate_up_name, con
     return OCELLI_OK;
 }
 
+/* One matrix of all experts' [experts, rows, cols]. */
+static ocelli_status take_of_all(oc_loader *loader, const char *all_name, const char *name,
+                                 size_t expert, size_t experts, const char *suffix, size_t rows,
+                                 size_t cols, oc_matrix *out, ocelli_error *err)
+{
+    oc_tensor tensor;
+    const int64_t shape[3] = {(int64_t)experts, (int64_t)rows, (int64_t)cols};
+    OC_TRY(oc_weights_get(oc_loader_weights(loader), all_name, 3, shape, &tensor, err));
+    oc_pack_source source = part_of(&tensor, OUTPUT_MAJOR, expert, rows, 0, rows, cols);
+    return take_part(loader, name, expert, suffix, &source, out, err);
+}
+
+/* From a GGUF file: gate and up of all experts are tensors of their own. */
+static ocelli_status take_halves(oc_loader *loader, const char *all_gates, const char *gate_up_name,
+                                 const char *down_name, size_t expert, size_t experts,
+                                 size_t hidden, size_t inter, oc_expert *out, ocelli_error *err)
+{
+    OC_TRY(take_of_all(loader, all_gates, gate_up_name, expert, experts, GATE, inter, hidden,
+                       &out->gate, err));
+    OC_TRY(take_of_all(loader, down_name, down_name, expert, experts, "", hidden, inter, &out->down,
+                       err));
+    char *all_ups = joined_name(gate_up_name, UP);
+    if (all_ups == NULL) {
+        return oc_fail_memory(err, gate_up_name);
+    }
+    ocelli_status status = take_of_all(loader, all_ups, gate_up_name, expert, experts, UP, inter,
+                                       hidden, &out->up, err);
+    oc_free(all_ups);
+    return status;
+}
+
 /* From a package: three tensors with names of their own. */
 static ocelli_status take_apart(oc_loader *loader, const char *gate_name, const char *gate_up_name,
                                 const char *down_name, size_t expert, size_t hidden, size_t inter,
                                 oc_expert *out, ocelli_error *err)
 {
-    char *up = part_name(gate_up_name, expert, ".up");
+    char *up = part_name(gate_up_name, expert, UP);
     char *down = part_name(down_name, expert, "");
     ocelli_status status = up == NULL || down == NULL ? oc_fail_memory(err, gate_name) : OCELLI_OK;
     if (status == OCELLI_OK) {
@@ -166,17 +215,25 @@ ocelli_status oc_loader_expert(oc_loader *loader, const char *gate_up_name, cons
         return oc_fail(err, OCELLI_E_ARGUMENT, "expert %zu of %zu of %zu neurons", expert, experts,
                        inter);
     }
-    char *gate = part_name(gate_up_name, expert, ".gate");
-    if (gate == NULL) {
-        return oc_fail_memory(err, gate_up_name);
-    }
+    char *gate = part_name(gate_up_name, expert, GATE);
+    char *all_gates = joined_name(gate_up_name, GATE);
+    const oc_weights *weights = oc_loader_weights(loader);
     oc_expert taken = {0};
-    bool apart = oc_weights_find(oc_loader_weights(loader), gate, &tensor, NULL);
-    ocelli_status status = apart ? take_apart(loader, gate, gate_up_name, down_name, expert, hidden,
-                                              inter, &taken, err)
-                                 : take_fused(loader, gate_up_name, down_name, expert, experts,
-                                              hidden, inter, &taken, err);
+    ocelli_status status;
+    if (gate == NULL || all_gates == NULL) {
+        status = oc_fail_memory(err, gate_up_name);
+    } else if (oc_weights_find(weights, gate, &tensor, NULL)) {
+        status =
+            take_apart(loader, gate, gate_up_name, down_name, expert, hidden, inter, &taken, err);
+    } else if (oc_weights_find(weights, all_gates, &tensor, NULL)) {
+        status = take_halves(loader, all_gates, gate_up_name, down_name, expert, experts, hidden,
+                             inter, &taken, err);
+    } else {
+        status = take_fused(loader, gate_up_name, down_name, expert, experts, hidden, inter, &taken,
+                            err);
+    }
     oc_free(gate);
+    oc_free(all_gates);
     if (status == OCELLI_OK) {
         *out = taken;
     }

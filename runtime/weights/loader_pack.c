@@ -170,11 +170,13 @@ static void release_rows(const oc_pack_job *job, size_t row, size_t count)
     if (source->col_step != 1) {
         return; /* every row is on every page: the caller gives them back at the end */
     }
-    size_t size = oc_dtype_size(source->tensor.dtype);
+    size_t first = source->first + row * source->row_step;
+    size_t begin = oc_tensor_offset(&source->tensor, first);
     oc_tensor part = source->tensor;
-    part.data = (const unsigned char *)source->tensor.data +
-                (source->first + row * source->row_step) * size;
-    part.bytes = ((count - 1) * source->row_step + source->cols) * size;
+    part.data = (const unsigned char *)source->tensor.data + begin;
+    part.bytes =
+        oc_tensor_offset(&source->tensor, first + (count - 1) * source->row_step + source->cols) -
+        begin;
     oc_weights_release(job->weights, &part);
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/kernels/matrix.h"
 #include "runtime/weights/weights.h"
 
-/* W [rows, cols] inside a tensor of dtype F32, F16 or BF16: row r's column c is the tensor's
+/* W [rows, cols] inside a tensor of a weight's dtype: row r's column c is the tensor's
  * element first + r * row_step + c * col_step, and one of the two steps is 1. */
 typedef struct oc_pack_source {
     oc_tensor tensor;

@@ -35,34 +35,31 @@ static int compare_notes(const void *left, const void *right)
     return strcmp(a->key, b->key);
 }
 
-/* What people have instead of the file, told by how it begins; NULL: none of these. */
-static const char *impostor(const oc_map *map)
+/* Other forms of weights, told by how they begin; NULL: none of these. */
+static const char *other_form(const oc_map *map)
 {
     static const struct {
-        const char *begins, *sentence;
+        const char *begins, *what;
     } kinds[] = {
-        {"version https://git-lfs", "is a Git LFS pointer, not the weights; run `git lfs pull`"},
-        {"GGUF", "is a GGUF file, not safetensors; use the checkpoint's safetensors"},
-        {"PK\x03\x04", "is a PyTorch archive, not safetensors; use the checkpoint's safetensors"},
-        {"<!DOCTYPE", "is a web page, not the weights; download it again"},
-        {"<html", "is a web page, not the weights; download it again"},
+        {"GGUF", "a GGUF file, not safetensors; name the file itself as the model"},
+        {"PK\x03\x04", "a PyTorch archive, not safetensors; use the checkpoint's safetensors"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         size_t length = strlen(kinds[i].begins);
         if (map->size >= length && memcmp(map->bytes, kinds[i].begins, length) == 0) {
-            return kinds[i].sentence;
+            return kinds[i].what;
         }
     }
-    return NULL;
+    return oc_file_impostor(map->bytes, map->size);
 }
 
 /* The length field against the file. */
 static ocelli_status find_header(const oc_safetensors *file, const unsigned char **header,
                                  size_t *length, ocelli_error *err)
 {
-    const char *other = impostor(&file->map);
+    const char *other = other_form(&file->map);
     if (other != NULL) {
-        return oc_fail(err, OCELLI_E_FORMAT, "%s: %s", file->path, other);
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: is %s", file->path, other);
     }
     if (file->map.size <= 8) {
         return oc_fail(err, OCELLI_E_FORMAT,

@@ -18,6 +18,9 @@ static const char single_name[] = "model.safetensors";
 /* The longest file name of the usual file systems. */
 enum { NAME_LIMIT = 255 };
 
+/* More files than any checkpoint has: 235B has 118, and each is mapped and kept open. */
+enum { SHARD_LIMIT = 4096 };
+
 static bool ends_with(const char *text, const char *ending)
 {
     size_t length = strlen(text);
@@ -176,10 +179,26 @@ static ocelli_status missing_shard(const char *path, const char *directory, cons
                    path, more, index_name);
 }
 
+/* Different names in the sorted list. */
+static size_t count_names(const oc_shards *shards)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < shards->listed_count; i++) {
+        count += i == 0 || strcmp(shards->listed[i - 1].name, shards->listed[i].name) != 0;
+    }
+    return count;
+}
+
 /* One path per different name; all must exist. */
 static ocelli_status list_paths(oc_shards *shards, const char *directory, ocelli_error *err)
 {
-    shards->paths = oc_alloc(shards->listed_count, sizeof *shards->paths);
+    size_t names = count_names(shards);
+    if (names > SHARD_LIMIT) {
+        return oc_fail(err, OCELLI_E_LIMIT,
+                       "%s: %s names %zu files, more than the %d that a checkpoint may have",
+                       directory, index_name, names, SHARD_LIMIT);
+    }
+    shards->paths = oc_alloc(names, sizeof *shards->paths);
     if (shards->paths == NULL) {
         return oc_fail_memory(err, directory);
     }
@@ -243,6 +262,21 @@ static ocelli_status find_single(oc_shards *shards, const char *directory, ocell
     shards->paths[0] = path;
     shards->count = 1;
     return oc_file_exists(path) ? OCELLI_OK : nothing_found(directory, err);
+}
+
+ocelli_status oc_shards_look(const char *directory, bool *found, ocelli_error *err)
+{
+    const char *const names[] = {index_name, single_name};
+    *found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !*found; i++) {
+        char *path = oc_path_join(directory, names[i]);
+        if (path == NULL) {
+            return oc_fail_memory(err, directory);
+        }
+        *found = oc_file_exists(path);
+        oc_free(path);
+    }
+    return OCELLI_OK;
 }
 
 ocelli_status oc_shards_find(oc_shards *out, const char *directory, ocelli_error *err)

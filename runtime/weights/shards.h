@@ -26,6 +26,8 @@ typedef struct oc_shards {
  * for and what is there instead. OCELLI_E_FORMAT for a damaged index, or one that names anything
  * but a .safetensors file of this folder. */
 ocelli_status oc_shards_find(oc_shards *out, const char *directory, ocelli_error *err);
+/* *found: the folder has an index or a model.safetensors. Fails only for want of memory. */
+ocelli_status oc_shards_look(const char *directory, bool *found, ocelli_error *err);
 /* Accepts a zero one. */
 void oc_shards_close(oc_shards *shards);
 

@@ -3,26 +3,12 @@
 #include "runtime/weights/weights.h"
 
 #include "runtime/base/memory.h"
-#include "runtime/weights/safetensors.h"
 #include "runtime/weights/shards.h"
+#include "runtime/weights/weights_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct weights_entry {
-    const oc_safetensors_entry *entry;
-    size_t file;
-} weights_entry;
-
-struct oc_weights {
-    char *where; /* the directory or file, for messages */
-    oc_safetensors *files;
-    size_t file_count;
-    size_t *by_address; /* [file_count] files, ascending by mapping */
-    size_t *first;      /* [file_count + 1]: index of each file's first tensor in file order */
-    weights_entry *by_name;
-    size_t count;
-};
 
 /* by_address must be sorted without a comparator's context, so the address goes along. */
 typedef struct file_address {
@@ -32,9 +18,9 @@ typedef struct file_address {
 
 static int compare_entries(const void *left, const void *right)
 {
-    const weights_entry *a = left;
-    const weights_entry *b = right;
-    int order = strcmp(a->entry->name, b->entry->name);
+    const oc_weights_entry *a = *(const oc_weights_entry *const *)left;
+    const oc_weights_entry *b = *(const oc_weights_entry *const *)right;
+    int order = strcmp(a->name, b->name);
     return order != 0 ? order : a->file < b->file ? -1 : a->file > b->file;
 }
 
@@ -52,7 +38,7 @@ static ocelli_status sort_addresses(oc_weights *weights, ocelli_error *err)
         return oc_fail_memory(err, weights->where);
     }
     for (size_t i = 0; i < weights->file_count; i++) {
-        pairs[i] = (file_address){.address = (uintptr_t)weights->files[i].map.bytes, .file = i};
+        pairs[i] = (file_address){.address = (uintptr_t)weights->files[i].map->bytes, .file = i};
     }
     qsort(pairs, weights->file_count, sizeof *pairs, compare_addresses);
     for (size_t i = 0; i < weights->file_count; i++) {
@@ -62,55 +48,42 @@ static ocelli_status sort_addresses(oc_weights *weights, ocelli_error *err)
     return OCELLI_OK;
 }
 
-/* Builds the lists over the open files; refuses a tensor that two files hold. */
-static ocelli_status index_tensors(oc_weights *weights, ocelli_error *err)
+ocelli_status oc_weights_index(oc_weights *weights, ocelli_error *err)
 {
-    weights->first = oc_alloc(weights->file_count + 1, sizeof *weights->first);
     weights->by_address = oc_alloc(weights->file_count, sizeof *weights->by_address);
-    if (weights->first == NULL || weights->by_address == NULL) {
-        return oc_fail_memory(err, weights->where);
-    }
-    for (size_t i = 0; i < weights->file_count; i++) {
-        weights->first[i + 1] = weights->first[i] + weights->files[i].count;
-    }
-    weights->count = weights->first[weights->file_count];
     weights->by_name = oc_alloc(weights->count, sizeof *weights->by_name);
-    if (weights->by_name == NULL) {
+    if (weights->by_address == NULL || weights->by_name == NULL) {
         return oc_fail_memory(err, weights->where);
     }
-    size_t next = 0;
-    for (size_t i = 0; i < weights->file_count; i++) {
-        for (size_t k = 0; k < weights->files[i].count; k++) {
-            weights->by_name[next++] =
-                (weights_entry){.entry = weights->files[i].by_name[k], .file = i};
-        }
+    for (size_t i = 0; i < weights->count; i++) {
+        weights->by_name[i] = &weights->entries[i];
     }
     if (weights->count > 0) {
         qsort(weights->by_name, weights->count, sizeof *weights->by_name, compare_entries);
     }
     for (size_t i = 1; i < weights->count; i++) {
-        const weights_entry *a = &weights->by_name[i - 1];
-        const weights_entry *b = &weights->by_name[i];
-        if (strcmp(a->entry->name, b->entry->name) == 0) {
+        const oc_weights_entry *a = weights->by_name[i - 1];
+        const oc_weights_entry *b = weights->by_name[i];
+        if (strcmp(a->name, b->name) == 0) {
             char label[OC_LABEL_ROOM];
             const char *other = strrchr(weights->files[b->file].path, '/');
             return oc_fail(err, OCELLI_E_FORMAT, "%s: tensor \"%s\" is in %s too",
-                           weights->files[a->file].path, oc_name_label(a->entry->name, label),
+                           weights->files[a->file].path, oc_name_label(a->name, label),
                            other != NULL ? other + 1 : weights->files[b->file].path);
         }
     }
     return sort_addresses(weights, err);
 }
 
-static const weights_entry *find_entry(const oc_weights *weights, const char *name)
+static const oc_weights_entry *find_stored(const oc_weights *weights, const char *name)
 {
     size_t low = 0;
     size_t high = weights->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(weights->by_name[middle].entry->name, name);
+        int order = strcmp(weights->by_name[middle]->name, name);
         if (order == 0) {
-            return &weights->by_name[middle];
+            return weights->by_name[middle];
         }
         if (order < 0) {
             low = middle + 1;
@@ -121,6 +94,31 @@ static const weights_entry *find_entry(const oc_weights *weights, const char *na
     return NULL;
 }
 
+/* Longer than any name that a tower asks for. */
+enum { NAME_ROOM = 256 };
+
+/* What name is called if the first alias that fits is used; false: none fits. */
+static bool rename_by_alias(const oc_weights *weights, const char *name, char out[NAME_ROOM])
+{
+    for (size_t i = 0; i < weights->alias_count; i++) {
+        const oc_name_alias *alias = &weights->aliases[i];
+        size_t length = strlen(alias->asked);
+        if (strncmp(name, alias->asked, length) == 0) {
+            int written = snprintf(out, NAME_ROOM, "%s%s", alias->stored, name + length);
+            return written > 0 && written < NAME_ROOM;
+        }
+    }
+    return false;
+}
+
+static const oc_weights_entry *find_entry(const oc_weights *weights, const char *name)
+{
+    char room[NAME_ROOM];
+    const oc_weights_entry *found = find_stored(weights, name);
+    return found == NULL && rename_by_alias(weights, name, room) ? find_stored(weights, room)
+                                                                 : found;
+}
+
 /* Every tensor that the index lists must be in the shard that it names. */
 static ocelli_status check_listed(const oc_weights *weights, const oc_shards *shards,
                                   ocelli_error *err)
@@ -128,7 +126,7 @@ static ocelli_status check_listed(const oc_weights *weights, const oc_shards *sh
     char label[OC_LABEL_ROOM];
     for (size_t i = 0; i < shards->listed_count; i++) {
         const oc_shard_listing *listing = &shards->listed[i];
-        const weights_entry *found = find_entry(weights, listing->tensor);
+        const oc_weights_entry *found = find_stored(weights, listing->tensor);
         if (found == NULL || found->file != listing->file) {
             return oc_fail(err, OCELLI_E_FORMAT,
                            "%s: the index lists tensor \"%s\" here, but it is not; download this "
@@ -140,22 +138,48 @@ static ocelli_status check_listed(const oc_weights *weights, const oc_shards *sh
     return OCELLI_OK;
 }
 
+/* Lists the tensors of the open files. */
+static ocelli_status list_tensors(oc_weights *weights, ocelli_error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < weights->file_count; i++) {
+        const oc_safetensors *file = &weights->safetensors[i];
+        weights->files[i] = (oc_weights_file){.path = file->path, .map = &file->map};
+        count += file->count;
+    }
+    weights->entries = oc_alloc(count, sizeof *weights->entries);
+    if (weights->entries == NULL) {
+        return oc_fail_memory(err, weights->where);
+    }
+    for (size_t i = 0; i < weights->file_count; i++) {
+        const oc_safetensors *file = &weights->safetensors[i];
+        for (size_t k = 0; k < file->count; k++) {
+            const oc_safetensors_entry *entry = &file->entries[k];
+            weights->entries[weights->count++] =
+                (oc_weights_entry){.name = entry->name, .tensor = entry->tensor, .file = i};
+        }
+    }
+    return oc_weights_index(weights, err);
+}
+
 static ocelli_status open_paths(oc_weights *weights, char *const *paths, size_t count,
                                 ocelli_error *err)
 {
+    weights->safetensors = oc_alloc(count, sizeof *weights->safetensors);
     weights->files = oc_alloc(count, sizeof *weights->files);
-    if (weights->files == NULL) {
+    if (weights->safetensors == NULL || weights->files == NULL) {
         return oc_fail_memory(err, weights->where);
     }
     for (size_t i = 0; i < count; i++) {
-        OC_TRY(oc_safetensors_open(&weights->files[i], paths[i], err));
+        OC_TRY(oc_safetensors_open(&weights->safetensors[i], paths[i], err));
         weights->file_count++;
     }
-    return index_tensors(weights, err);
+    return list_tensors(weights, err);
 }
 
-static ocelli_status start(oc_weights **out, const char *where, ocelli_error *err)
+ocelli_status oc_weights_start(oc_weights **out, const char *where, ocelli_error *err)
 {
+    *out = NULL;
     oc_weights *weights = oc_alloc(1, sizeof *weights);
     char *copy = oc_strdup(where);
     if (weights == NULL || copy == NULL) {
@@ -174,7 +198,7 @@ ocelli_status oc_weights_open(oc_weights **out, const char *directory, ocelli_er
     oc_shards shards;
     *out = NULL;
     OC_TRY(oc_shards_find(&shards, directory, err));
-    ocelli_status status = start(&weights, directory, err);
+    ocelli_status status = oc_weights_start(&weights, directory, err);
     if (status == OCELLI_OK) {
         status = open_paths(weights, shards.paths, shards.count, err);
         if (status == OCELLI_OK) {
@@ -194,7 +218,7 @@ ocelli_status oc_weights_open_file(oc_weights **out, const char *path, ocelli_er
 {
     oc_weights *weights = NULL;
     *out = NULL;
-    OC_TRY(start(&weights, path, err));
+    OC_TRY(oc_weights_start(&weights, path, err));
     ocelli_status status = open_paths(weights, &weights->where, 1, err);
     if (status != OCELLI_OK) {
         oc_weights_close(weights);
@@ -209,24 +233,49 @@ void oc_weights_close(oc_weights *weights)
     if (weights == NULL) {
         return;
     }
-    for (size_t i = 0; i < weights->file_count; i++) {
-        oc_safetensors_close(&weights->files[i]);
+    for (size_t i = 0; weights->safetensors != NULL && i < weights->file_count; i++) {
+        oc_safetensors_close(&weights->safetensors[i]);
     }
+    oc_free(weights->safetensors);
     oc_free(weights->files);
     oc_free(weights->by_address);
-    oc_free(weights->first);
+    oc_free(weights->entries);
     oc_free(weights->by_name);
+    oc_free(weights->tapped);
+    oc_free(weights->made);
+    oc_free(weights->kernel);
     oc_free(weights->where);
     oc_free(weights);
 }
 
+ocelli_status oc_weights_check(const oc_weights *weights, ocelli_error *err)
+{
+    for (size_t i = 0; i < weights->file_count; i++) {
+        OC_TRY(oc_map_check(weights->files[i].map, weights->files[i].path, err));
+    }
+    return OCELLI_OK;
+}
+
+void oc_weights_set_aliases(oc_weights *weights, const oc_name_alias *aliases, size_t count)
+{
+    weights->aliases = aliases;
+    weights->alias_count = count;
+}
+
+bool oc_weights_begins(const oc_weights *weights, const char *stored, const char *prefix)
+{
+    char room[NAME_ROOM];
+    return strncmp(stored, prefix, strlen(prefix)) == 0 ||
+           (rename_by_alias(weights, prefix, room) && strncmp(stored, room, strlen(room)) == 0);
+}
+
 bool oc_weights_find(const oc_weights *weights, const char *name, oc_tensor *out, const char **file)
 {
-    const weights_entry *found = find_entry(weights, name);
+    const oc_weights_entry *found = find_entry(weights, name);
     if (found == NULL) {
         return false;
     }
-    *out = found->entry->tensor;
+    *out = found->tensor;
     if (file != NULL) {
         *file = weights->files[found->file].path;
     }
@@ -239,16 +288,23 @@ ocelli_status oc_weights_get(const oc_weights *weights, const char *name, int ra
     char label[OC_LABEL_ROOM];
     char found_text[128];
     char wanted_text[128];
+    char room[NAME_ROOM];
+    const char *path = weights->where;
     *out = (oc_tensor){0};
-    const weights_entry *found = find_entry(weights, name);
-    oc_name_label(name, label);
+    const oc_weights_entry *found = find_entry(weights, name);
+    if (weights->safetensors == NULL) {
+        oc_weights_gguf_place(weights, name, &path, label);
+    } else {
+        bool renamed = found == NULL && rename_by_alias(weights, name, room);
+        oc_name_label(renamed ? room : name, label);
+    }
     if (found == NULL) {
         return oc_fail(err, OCELLI_E_FORMAT,
                        "%s: no tensor \"%s\"; the checkpoint is incomplete or of another model",
-                       weights->where, label);
+                       path, label);
     }
-    const oc_tensor *tensor = &found->entry->tensor;
-    const char *path = weights->files[found->file].path;
+    const oc_tensor *tensor = &found->tensor;
+    path = weights->files[found->file].path;
     oc_tensor wanted = {.rank = rank < OC_TENSOR_RANK ? rank : OC_TENSOR_RANK};
     bool same = tensor->rank == rank;
     for (int i = 0; i < wanted.rank; i++) {
@@ -276,19 +332,7 @@ bool oc_weights_at(const oc_weights *weights, size_t index, const char **name, o
     if (index >= weights->count) {
         return false;
     }
-    /* The last file whose first tensor is not beyond index. Files without tensors share their first
-     * with the next one: the last of them is the one that has it. */
-    size_t low = 0;
-    size_t high = weights->file_count;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (weights->first[middle] <= index) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    const oc_safetensors_entry *entry = &weights->files[low].entries[index - weights->first[low]];
+    const oc_weights_entry *entry = &weights->entries[index];
     *name = entry->name;
     *out = entry->tensor;
     return true;
@@ -301,11 +345,11 @@ size_t oc_weights_count(const oc_weights *weights)
 
 const char *oc_weights_metadata(const oc_weights *weights, const char *key)
 {
-    const weights_entry *found = find_entry(weights, key);
-    if (found == NULL && weights->file_count != 1) {
+    const oc_weights_entry *found = find_entry(weights, key);
+    if (weights->safetensors == NULL || (found == NULL && weights->file_count != 1)) {
         return NULL;
     }
-    return oc_safetensors_metadata(&weights->files[found != NULL ? found->file : 0], key);
+    return oc_safetensors_metadata(&weights->safetensors[found != NULL ? found->file : 0], key);
 }
 
 void oc_weights_release(const oc_weights *weights, const oc_tensor *tensor)
@@ -318,13 +362,13 @@ void oc_weights_release(const oc_weights *weights, const oc_tensor *tensor)
     }
     while (high - low > 1) {
         size_t middle = low + (high - low) / 2;
-        if ((uintptr_t)weights->files[weights->by_address[middle]].map.bytes <= address) {
+        if ((uintptr_t)weights->files[weights->by_address[middle]].map->bytes <= address) {
             low = middle;
         } else {
             high = middle;
         }
     }
-    const oc_map *map = &weights->files[weights->by_address[low]].map;
+    const oc_map *map = weights->files[weights->by_address[low]].map;
     uintptr_t begin = (uintptr_t)map->bytes;
     if (address >= begin && address - begin <= map->size &&
         tensor->bytes <= map->size - (address - begin)) {
@@ -335,12 +379,12 @@ void oc_weights_release(const oc_weights *weights, const oc_tensor *tensor)
 bool oc_weights_locate(const oc_weights *weights, const char *name, const char **path,
                        uint64_t *offset)
 {
-    const weights_entry *found = find_entry(weights, name);
-    if (found == NULL) {
+    const oc_weights_entry *found = find_entry(weights, name);
+    if (found == NULL || found->assembled) {
         return false;
     }
-    const oc_safetensors *file = &weights->files[found->file];
+    const oc_weights_file *file = &weights->files[found->file];
     *path = file->path;
-    *offset = (uint64_t)((const unsigned char *)found->entry->tensor.data - file->map.bytes);
+    *offset = (uint64_t)((const unsigned char *)found->tensor.data - file->map->bytes);
     return true;
 }

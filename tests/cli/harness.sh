@@ -6,7 +6,9 @@
 # functions look at these, and end the script at the first thing that is not as it should be.
 set -u
 : "${OCELLI:?the program to test}" "${SAMPLES:?the samples folder}" "${DATA:?the tests folder}"
-unset OCELLI_MODEL OCELLI_CPU NO_COLOR POSIXLY_CORRECT
+unset OCELLI_MODEL OCELLI_CPU OCELLI_HOME NO_COLOR POSIXLY_CORRECT
+unset HF_ENDPOINT HF_TOKEN HF_HUB_OFFLINE HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
+unset http_proxy https_proxy all_proxy no_proxy CURL_CA_BUNDLE SSL_CERT_FILE
 LC_ALL=C
 export LC_ALL
 MODEL=$SAMPLES/model
@@ -16,6 +18,8 @@ pid='' # of a program in the background, ended with the script
 trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; cd /; chmod -R u+rwx "$scratch" 2>/dev/null; rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$scratch" || exit 1
+XDG_DATA_HOME=$scratch/data # nobody's models but the test's
+export XDG_DATA_HOME
 ran='nothing yet'
 
 fail() {
@@ -95,6 +99,26 @@ expect_order() {
         *) fail "'$word' is missing from stdout, or not in order" ;;
         esac
     done
+}
+
+# can_pull: the program was built with libcurl.
+can_pull() { ! HF_HUB_OFFLINE=1 "$OCELLI" pull a/b 2>&1 </dev/null | grep -q 'built without libcurl'; }
+
+# Starts the hub of pull_server.py, which serves $1, and sets HF_ENDPOINT; $store is its other host's
+# port. Requests are logged in the file requests. $2: its certificate, for TLS.
+start_hub() {
+    rm -f ports
+    python3 "$DATA/cli/pull_server.py" "$1" ports requests ${2:+"$2"} &
+    pid="$pid $!"
+    tries=0
+    until [ -f ports ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 400 ] || fail "the server does not start"
+        sleep 0.05
+    done
+    read -r hub store <ports
+    HF_ENDPOINT=http${2:+s}://127.0.0.1:$hub
+    export HF_ENDPOINT
 }
 
 has_python() { command -v python3 >/dev/null 2>&1; }

@@ -12,7 +12,7 @@ cmp -s program out || fail "help and --help differ"
 run -h
 cmp -s program out || fail "-h and --help differ"
 commands=$(sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' program)
-[ "$(echo "$commands" | wc -l)" -eq 13 ] || fail "the commands are not thirteen: $commands"
+[ "$(echo "$commands" | wc -l)" -eq 15 ] || fail "the commands are not fifteen: $commands"
 longest=$(awk '{ if (length($0) > m) m = length($0) } END { print m }' program)
 [ "$longest" -le 100 ] || fail "a line of $longest characters"
 

@@ -67,6 +67,9 @@ check "--threads needs a whole number from 1 to 1024" caption a.png --threads 0
 check "--picture needs a size such as 1280x720" info --picture 640
 check "--picture needs a size" info --picture 0x5
 check "--picture needs a size" info --picture 99999999x5
+for value in "" abc -1 1.5M 64MB 64KiB "1 M" 18446744073709551616 17179869184G 1T; do
+    check "--embed-budget needs a size such as 0, 512K, 64M or 2G, not '" caption a.png --embed-budget "$value"
+done
 check "--background needs six hexadecimal digits" caption a.png --background red
 check "--background needs six hexadecimal digits" caption a.png --background fffffff
 

@@ -18,6 +18,8 @@ shape qwen3-vl-8b 8767123696
 shape qwen3-vl-30b-a3b 31070754032
 shape qwen3-vl-32b 33357390064
 shape qwen3-vl-235b-a22b 235670022896
+shape qwen2.5-vl-3b 3754622976
+shape qwen2-vl-2b 2208985600
 run synth qwen3-vl-2b nowhere --dry-run
 expect_code 0
 expect_out_has '^parameters +2127532032: decoder 1720574976, vision 406957056$'
@@ -59,6 +61,20 @@ for quant in q4 q8; do
     run caption "$PICTURES/picture01.png" -m packed-$quant -n 4
     expect_code 0
 done
+
+# Hollow files are of full size and take no room; the largest models open and are planned so.
+run synth qwen3-vl-235b-a22b huge --hollow
+expect_code 0
+expect_err_has "of hollow weights"
+[ "$(du -sk huge | cut -f1)" -lt 60000 ] || fail "hollow files take room: $(du -sk huge)"
+bytes=$(stat -c %s huge/*.safetensors | awk '{sum += $1} END {printf "%.0f", sum}')
+[ "$bytes" -gt 471340045792 ] || fail "235670022896 numbers of 2 bytes in $bytes bytes"
+run info huge --json
+expect_code 0
+expect_json 'o[0]["decoder"]["layers"] == 94 and o[0]["decoder"]["experts"] == 128'
+run caption "$PICTURES/picture01.png" -m huge --dry-run --json
+expect_code 0
+rm -rf huge
 
 # The numbers, from their definition.
 cat >check.py <<'PYTHON'

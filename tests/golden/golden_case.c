@@ -1,42 +1,24 @@
 /* golden_case.c - cases/<id>/case.json: a conversation from media files to greedy tokens, every
  * recorded stage compared with ours. Nothing recorded is fed back in, with one exception: a case
  * with JPEG files is run once more from the recorded pixels, since decoders differ by a level. */
-#include "tests/golden/golden_chat.h"
+#include "tests/golden/golden_case.h"
 #include "tests/golden/golden_data.h"
-#include "tests/golden/golden_media.h"
 #include "tests/golden/golden_public.h"
 #include "tests/golden/golden_sections.h"
 #include "tests/golden/golden_trace.h"
 
-#include "fusion/fuse.h"
 #include "runtime/base/memory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* One case while it runs. */
-typedef struct running {
-    report *r;
-    ocelli_model *model;
-    const cJSON *json;
-    const char *folder; /* of the case */
-    golden_chat chat;
-    golden_media media;
-    oc_chat_items items;
-    oc_fused fused;
-    bool jpeg;          /* pixels, and all that follows from them, are a little off */
-    bool judged;        /* false: the decoder's weights are quantised, it is told only */
-    const char *prefix; /* of array names */
-} running;
-
-static void name_array(char name[64], const running *c, const char *array)
+static void name_array(char name[64], const golden_running *c, const char *array)
 {
     snprintf(name, 64, "%s%s", c->prefix, array);
 }
 
-/* A recorded array of the case; false if it has none of that name. */
-static bool read_recorded(const running *c, const char *array, npy *out)
+bool golden_read_recorded(const golden_running *c, const char *array, npy *out)
 {
     char file[128], path[GOLDEN_PATH];
     ocelli_error err = {0};
@@ -52,29 +34,31 @@ static bool read_recorded(const running *c, const char *array, npy *out)
     return status == OCELLI_OK;
 }
 
-static void compare(const running *c, const char *array, const float *ours, size_t count,
+void golden_compare(const golden_running *c, const char *array, const float *ours, size_t count,
                     double tolerance)
 {
     npy want;
     char name[64];
-    if (read_recorded(c, array, &want)) {
+    if (golden_read_recorded(c, array, &want)) {
         name_array(name, c, array);
         report_floats(c->r, name, ours, count, want.floats, want.count, tolerance);
         npy_close(&want);
     }
 }
 
-static void compare_integers(const running *c, const char *array, const int64_t *ours, size_t count)
+void golden_compare_integers(const golden_running *c, const char *array, const int64_t *ours,
+                             size_t count)
 {
     npy want;
-    if (read_recorded(c, array, &want)) {
+    if (golden_read_recorded(c, array, &want)) {
         report_integers(c->r, array, ours, count, want.integers, want.count);
         npy_close(&want);
     }
 }
 
 /* Against a list of case.json, or a lone number of it. */
-static void compare_list(const running *c, const char *key, const int64_t *ours, size_t count)
+static void compare_list(const golden_running *c, const char *key, const int64_t *ours,
+                         size_t count)
 {
     const cJSON *recorded = golden_get(c->json, key);
     if (cJSON_IsNumber(recorded)) {
@@ -88,25 +72,25 @@ static void compare_list(const running *c, const char *key, const int64_t *ours,
     }
 }
 
-static double vision_tolerance(const running *c, double exact)
+double golden_vision_tolerance(const golden_running *c, double exact)
 {
     return c->jpeg ? TOLERANCE_VISION_JPEG : exact;
 }
 
 /* What the decoder computes is told, not judged, when its weights are not float32. */
-static double decoder_tolerance(const running *c, double exact, double jpeg)
+static double decoder_tolerance(const golden_running *c, double exact, double jpeg)
 {
     return !c->judged ? INFINITY : c->jpeg ? jpeg : exact;
 }
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-static void compare_traces(const running *c, golden_traces *all, double tolerance)
+static void compare_traces(const golden_running *c, golden_traces *all, double tolerance)
 {
     for (size_t i = 0; i < all->count; i++) {
         char array[64];
         snprintf(array, sizeof array, "trace_%s", all->list[i].name);
-        compare(c, array, all->list[i].rows, all->list[i].count, tolerance);
+        golden_compare(c, array, all->list[i].rows, all->list[i].count, tolerance);
     }
     if (all->failed) {
         report_wrong(c->r, "trace", "more stages or memory than expected");
@@ -116,90 +100,27 @@ static void compare_traces(const running *c, golden_traces *all, double toleranc
 
 /* ---- media ----------------------------------------------------------------------------------- */
 
-/* How many of a thousand samples are beyond two levels. */
-static void count_far_pixels(const running *c, const char *array, const float *ours, size_t count)
-{
-    npy want;
-    if (!read_recorded(c, array, &want)) {
-        return;
-    }
-    size_t far = 0;
-    for (size_t i = 0; i < count && count == want.count; i++) {
-        far += fabsf(ours[i] - want.floats[i]) > (float)TOLERANCE_PIXELS_JPEG;
-    }
-    int64_t share = count > 0 ? (int64_t)(far * 1000 / count) : 0, none = 0;
-    report_integers(c->r, "pixels beyond two levels, of 1000", &share, 1, &none, 1);
-    npy_close(&want);
-}
-
-static void compare_pixels(const running *c)
-{
-    static const char *const pixels[] = {"pixel_values", "pixel_values_videos"};
-    static const char *const grids[] = {"image_grid_thw", "video_grid_thw"};
-    for (size_t kind = 0; kind < 2; kind++) {
-        const golden_rows *of = &c->media.kind[kind];
-        compare(c, pixels[kind], of->pixels, of->patches * of->values,
-                c->jpeg ? TOLERANCE_PIXELS_JPEG_WORST : TOLERANCE_PIXELS);
-        if (c->jpeg) {
-            count_far_pixels(c, pixels[kind], of->pixels, of->patches * of->values);
-        }
-        compare_integers(c, grids[kind], of->grids, 3 * of->media);
-    }
-}
-
-static void compare_frames(const running *c)
-{
-    const cJSON *recorded = golden_get(c->json, "video_frames_indices");
-    const cJSON *of = recorded != NULL ? recorded->child : NULL;
-    for (size_t i = 0; i < c->media.count; i++) {
-        const golden_medium *medium = &c->media.media[i];
-        if (!medium->video || of == NULL) {
-            continue;
-        }
-        size_t count;
-        int64_t *want = golden_integers(of, &count);
-        /* Some record the repeated last frame, some do not. */
-        bool padded = count == medium->count + 1 && want[count - 1] == want[count - 2];
-        report_integers(c->r, "video_frames_indices", medium->indices, medium->count, want,
-                        padded ? count - 1 : count);
-        oc_free(want);
-        of = of->next;
-    }
-}
-
-static void compare_vision(const running *c)
-{
-    static const char *const rows[] = {"image_embeds", "video_embeds"};
-    static const char *const taps[] = {"image_deepstack", "video_deepstack"};
-    size_t width = c->model->config.vit.out_hidden;
-    for (size_t kind = 0; kind < 2; kind++) {
-        const golden_rows *of = &c->media.kind[kind];
-        compare(c, rows[kind], of->rows, of->tokens * width, vision_tolerance(c, TOLERANCE_VISION));
-        compare(c, taps[kind], of->taps, c->model->config.vit.tap_count * of->tokens * width,
-                vision_tolerance(c, TOLERANCE_VISION));
-    }
-}
-
-static ocelli_status encode_media(running *c, const npy *const recorded[2], ocelli_error *err)
+static ocelli_status encode_media(golden_running *c, const npy *const recorded[2],
+                                  ocelli_error *err)
 {
     golden_traces all = {0};
     const oc_trace trace = {.fn = golden_traces_keep, .user = &all};
     ocelli_status status = golden_media_encode(&c->media, c->model, recorded, &trace, err);
-    compare_traces(c, &all, vision_tolerance(c, TOLERANCE_VISION));
+    compare_traces(c, &all, golden_vision_tolerance(c, TOLERANCE_VISION));
     if (status == OCELLI_OK) {
-        compare_vision(c);
+        golden_compare_vision(c);
     }
     return status;
 }
 
 /* ---- prompt ---------------------------------------------------------------------------------- */
 
-static ocelli_status render(running *c, ocelli_error *err)
+static ocelli_status render(golden_running *c, ocelli_error *err)
 {
     oc_buffer text = {0};
     size_t length;
     const cJSON *recorded = golden_get(c->json, "prompt");
-    OC_TRY(golden_chat_render(&c->items, &c->chat, NULL, err));
+    OC_TRY(golden_chat_render(&c->items, &c->chat, c->model->config.family->chat, NULL, err));
     OC_TRY(golden_chat_text(&text, &c->items, err));
     if (recorded != NULL) {
         char *want = golden_text(recorded, &length);
@@ -210,7 +131,7 @@ static ocelli_status render(running *c, ocelli_error *err)
     return OCELLI_OK;
 }
 
-static ocelli_status compare_prompt(running *c, ocelli_error *err)
+static ocelli_status compare_prompt(golden_running *c, ocelli_error *err)
 {
     const oc_fused *fused = &c->fused;
     size_t n = fused->count;
@@ -229,14 +150,14 @@ static ocelli_status compare_prompt(running *c, ocelli_error *err)
     for (size_t i = 0; i < 3 * n; i++) {
         list[i] = fused->positions[i % n][i / n];
     }
-    compare_integers(c, "position_ids", list, 3 * n);
+    golden_compare_integers(c, "position_ids", list, 3 * n);
     list[0] = fused->next_position - (int64_t)n;
     compare_list(c, "rope_delta", list, 1);
     oc_free(list);
     return OCELLI_OK;
 }
 
-static ocelli_status compare_embeds(running *c, float *fused_rows, ocelli_error *err)
+static ocelli_status compare_embeds(golden_running *c, float *fused_rows, ocelli_error *err)
 {
     size_t n = c->fused.count, hidden = c->model->config.decoder.hidden;
     float *rows = oc_alloc(n * hidden, sizeof *rows);
@@ -245,8 +166,9 @@ static ocelli_status compare_embeds(running *c, float *fused_rows, ocelli_error 
     }
     ocelli_status status = oc_embed_table_gather(c->model->table, c->fused.ids.ids, n, rows, err);
     if (status == OCELLI_OK) {
-        compare(c, "embeds_text", rows, n * hidden, 0);
-        compare(c, "embeds_fused", fused_rows, n * hidden, vision_tolerance(c, TOLERANCE_FUSED));
+        golden_compare(c, "embeds_text", rows, n * hidden, 0);
+        golden_compare(c, "embeds_fused", fused_rows, n * hidden,
+                       golden_vision_tolerance(c, TOLERANCE_FUSED));
     }
     oc_free(rows);
     return status;
@@ -255,7 +177,7 @@ static ocelli_status compare_embeds(running *c, float *fused_rows, ocelli_error 
 /* ---- decoder --------------------------------------------------------------------------------- */
 
 /* Runs rows through the decoder with fresh scratch. */
-static ocelli_status forward(const running *c, const oc_row *rows, size_t count, size_t taps,
+static ocelli_status forward(const golden_running *c, const oc_row *rows, size_t count, size_t taps,
                              const oc_decoder_trace *trace, ocelli_error *err)
 {
     oc_arena arena = {0};
@@ -270,7 +192,8 @@ static ocelli_status forward(const running *c, const oc_row *rows, size_t count,
     return status;
 }
 
-static ocelli_status prefill(running *c, oc_kv_cache *cache, float *logits, ocelli_error *err)
+static ocelli_status prefill(golden_running *c, oc_kv_cache *cache, float *logits,
+                             ocelli_error *err)
 {
     size_t n = c->fused.count, hidden = c->model->config.decoder.hidden;
     golden_traces all = {0};
@@ -302,8 +225,8 @@ static ocelli_status prefill(running *c, oc_kv_cache *cache, float *logits, ocel
     return status;
 }
 
-static ocelli_status step(running *c, oc_kv_cache *cache, int32_t id, size_t index, float *logits,
-                          ocelli_error *err)
+static ocelli_status step(golden_running *c, oc_kv_cache *cache, int32_t id, size_t index,
+                          float *logits, ocelli_error *err)
 {
     float *input = oc_alloc(c->model->config.decoder.hidden, sizeof *input);
     if (input == NULL) {
@@ -332,7 +255,7 @@ static int64_t largest(const float *logits, size_t count)
     return (int64_t)best;
 }
 
-static void compare_top(const running *c, const float *logits, size_t vocab)
+static void compare_top(const golden_running *c, const float *logits, size_t vocab)
 {
     size_t count;
     int64_t *ids = golden_integers(golden_get(c->json, "top5_ids"), &count);
@@ -352,7 +275,7 @@ static void compare_top(const running *c, const float *logits, size_t vocab)
 }
 
 /* The bytes of our greedy tokens, and where a run that stops would stop. */
-static void compare_greedy(const running *c, const int64_t *greedy, size_t count)
+static void compare_greedy(const golden_running *c, const int64_t *greedy, size_t count)
 {
     static const char *const keys[] = {"greedy_bytes_hex", "greedy_bytes_hex_skip_special"};
     compare_list(c, "greedy_tokens", greedy, count);
@@ -384,7 +307,7 @@ static void compare_greedy(const running *c, const int64_t *greedy, size_t count
 }
 
 /* Prefill, then one step per recorded token, each fed the recorded token before it. */
-static ocelli_status decode(running *c, ocelli_error *err)
+static ocelli_status decode(golden_running *c, ocelli_error *err)
 {
     size_t vocab = c->model->config.decoder.vocab, steps;
     int64_t *tokens = golden_integers(golden_get(c->json, "greedy_tokens"), &steps);
@@ -405,8 +328,8 @@ static ocelli_status decode(running *c, ocelli_error *err)
     }
     if (status == OCELLI_OK) {
         double tolerance = decoder_tolerance(c, TOLERANCE_LOGITS, TOLERANCE_LOGITS_JPEG);
-        compare(c, "logits_last", logits, vocab, tolerance);
-        compare(c, "step_logits", logits, steps * vocab, tolerance);
+        golden_compare(c, "logits_last", logits, vocab, tolerance);
+        golden_compare(c, "step_logits", logits, steps * vocab, tolerance);
         compare_top(c, logits, vocab);
         for (size_t i = 0; i < steps; i++) {
             greedy[i] = largest(logits + i * vocab, vocab);
@@ -424,7 +347,7 @@ static ocelli_status decode(running *c, ocelli_error *err)
 
 /* ---- one case -------------------------------------------------------------------------------- */
 
-static ocelli_status fuse_and_decode(running *c, ocelli_error *err)
+static ocelli_status fuse_and_decode(golden_running *c, ocelli_error *err)
 {
     OC_TRY(oc_fuse(&c->fused, c->model->bpe, &c->items, &c->model->config.pads, c->media.views,
                    c->media.count, err));
@@ -433,11 +356,11 @@ static ocelli_status fuse_and_decode(running *c, ocelli_error *err)
 }
 
 /* From the recorded pixels on, at the tolerances of lossless files. */
-static ocelli_status run_from_recorded_pixels(running *c, ocelli_error *err)
+static ocelli_status run_from_recorded_pixels(golden_running *c, ocelli_error *err)
 {
     npy images, videos;
-    bool has_images = read_recorded(c, "pixel_values", &images);
-    bool has_videos = read_recorded(c, "pixel_values_videos", &videos);
+    bool has_images = golden_read_recorded(c, "pixel_values", &images);
+    bool has_videos = golden_read_recorded(c, "pixel_values_videos", &videos);
     const npy *const recorded[2] = {has_images ? &images : NULL, has_videos ? &videos : NULL};
     oc_fused_close(&c->fused);
     c->jpeg = false;
@@ -451,14 +374,13 @@ static ocelli_status run_from_recorded_pixels(running *c, ocelli_error *err)
     return status;
 }
 
-static ocelli_status run_stages(running *c, const char *directory, ocelli_error *err)
+static ocelli_status run_stages(golden_running *c, const char *directory, ocelli_error *err)
 {
     static const npy *const nothing_recorded[2];
     OC_TRY(
         golden_media_load(&c->media, c->model, c->chat.media, c->chat.media_count, directory, err));
     c->jpeg = c->media.jpeg;
-    compare_frames(c);
-    compare_pixels(c);
+    golden_compare_media(c);
     OC_TRY(encode_media(c, nothing_recorded, err));
     OC_TRY(render(c, err));
     OC_TRY(fuse_and_decode(c, err));
@@ -469,7 +391,7 @@ static ocelli_status run_stages(running *c, const char *directory, ocelli_error 
 }
 
 /* A recorded stage that nobody compared would pass by being forgotten. */
-static void find_forgotten(const running *c)
+static void find_forgotten(const golden_running *c)
 {
     golden_names names = {0};
     if (golden_list(&names, c->folder, NULL) != OCELLI_OK) {
@@ -494,7 +416,7 @@ static void find_forgotten(const running *c)
     golden_names_close(&names);
 }
 
-static void run_case(running *c, const char *directory)
+static void run_case(golden_running *c, const char *directory)
 {
     ocelli_error err = {0};
     const char *beyond = golden_chat_read(&c->chat, golden_get(c->json, "messages"));
@@ -561,12 +483,12 @@ static void run_folder(report *r, kept_model *kept, const char *directory, const
             report_wrong(r, "model", "%s", err.message);
             report_end(r);
         } else {
-            running c = {.r = r,
-                         .model = kept->model,
-                         .json = json,
-                         .folder = folder,
-                         .judged = quant == OCELLI_QUANT_F32,
-                         .prefix = ""};
+            golden_running c = {.r = r,
+                                .model = kept->model,
+                                .json = json,
+                                .folder = folder,
+                                .judged = quant == OCELLI_QUANT_F32,
+                                .prefix = ""};
             run_case(&c, directory);
         }
     }

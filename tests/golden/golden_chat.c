@@ -162,8 +162,8 @@ static void free_tools(oc_chat_tool *tools, size_t count)
     oc_free(tools);
 }
 
-ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, const cJSON *options,
-                                 ocelli_error *err)
+ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, oc_chat_style style,
+                                 const cJSON *options, ocelli_error *err)
 {
     const cJSON *list = golden_get(options, "tools");
     size_t room = (size_t)cJSON_GetArraySize(list);
@@ -175,6 +175,7 @@ ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, co
         tools[i].length = status == OCELLI_OK ? strlen(tools[i].json) : 0;
     }
     const oc_chat_options ours = {
+        .style = style,
         .add_generation_prompt = golden_flag(options, "add_generation_prompt", options == NULL),
         .add_vision_id = golden_flag(options, "add_vision_id", false),
         .special_in_text = true,

@@ -19,10 +19,10 @@ typedef struct golden_chat {
 const char *golden_chat_read(golden_chat *out, const cJSON *messages);
 void golden_chat_close(golden_chat *chat);
 
-/* Renders with recorded options (NULL: a generation prompt and nothing else), special tokens in text
+/* Renders in a family's style with recorded options (NULL: a generation prompt and nothing else), special tokens in text
  * being what they are to the reference. */
-ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, const cJSON *options,
-                                 ocelli_error *err);
+ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, oc_chat_style style,
+                                 const cJSON *options, ocelli_error *err);
 /* The rendering as one text, media as their three control tokens. */
 ocelli_status golden_chat_text(oc_buffer *out, const oc_chat_items *items, ocelli_error *err);
 /* The ids of that text. */

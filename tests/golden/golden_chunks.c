@@ -39,7 +39,8 @@ static ocelli_status fuse_prompt(oc_fused *out, const ocelli_model *model, const
     parts[count] =
         (oc_chat_part){.kind = OC_PART_TEXT, .text = question, .length = sizeof question - 1};
     const oc_chat_message message = {.role = OCELLI_USER, .parts = parts, .count = count + 1};
-    const oc_chat_options options = {.add_generation_prompt = true};
+    const oc_chat_options options = {.style = model->config.family->chat,
+                                     .add_generation_prompt = true};
     oc_chat_items items = {0};
     OC_TRY(oc_chat_render(&items, &message, 1, &options, err));
     ocelli_status status = oc_fuse(out, model->bpe, &items, &model->config.pads, media, count, err);

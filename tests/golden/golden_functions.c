@@ -1,32 +1,24 @@
 /* golden_functions.c - functions/<kind>.json: size rules, frame choice, times, positions, rotary
  * tables, resampling, decoding. Each is called as the pipeline calls it. */
+#include "tests/golden/golden_functions.h"
+
 #include "tests/golden/golden_data.h"
 #include "tests/golden/golden_sections.h"
-#include "tests/golden/npy.h"
 
 #include "fusion/fuse.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"
 #include "vision/frames.h"
 #include "vision/resize.h"
-#include "vision/vit_positions.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* What a handler is given. folder is functions/, models is models/ beside it. */
-typedef struct context {
-    report *r;
-    const char *folder, *models;
-    char *unsupported; /* [512]: why an entry's model is beyond this version; "": none was */
-} context;
 
 static const ocelli_image_options DROP_ALPHA = {.struct_size = sizeof(ocelli_image_options),
                                                 .max_pixels = 100000000,
                                                 .alpha = OCELLI_ALPHA_DROP};
 
-/* Reads folder/<value of key>, reporting what goes wrong. */
-static bool read_array(const context *c, const cJSON *entry, const char *key, npy *out)
+bool golden_read_array(const golden_context *c, const cJSON *entry, const char *key, npy *out)
 {
     char path[GOLDEN_PATH];
     ocelli_error err = {0};
@@ -49,6 +41,14 @@ static uint64_t whole(const cJSON *entry, const char *key)
     return value >= 0 && value < 9e15 ? (uint64_t)value : 0;
 }
 
+/* Whether the family that an entry names has a clip as one block; none: Qwen3-VL. */
+static bool has_clips_in_one(const cJSON *entry)
+{
+    const char *name = golden_string(entry, "family");
+    const oc_family *family = name != NULL ? oc_family_find(name) : NULL;
+    return family != NULL && family->clip != OC_CLIP_PAIRS;
+}
+
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
 /* "out" is [height, width], or {"error": ...}: then ours must refuse too. */
@@ -65,7 +65,7 @@ static void check_size(report *r, const cJSON *entry, ocelli_status status, cons
     oc_free(want);
 }
 
-static void run_smart_resize_image(const context *c, const cJSON *entry)
+static void run_smart_resize_image(const golden_context *c, const cJSON *entry)
 {
     oc_size_rule rule = {.factor = (int)whole(entry, "factor"),
                          .temporal = 2,
@@ -77,12 +77,13 @@ static void run_smart_resize_image(const context *c, const cJSON *entry)
     check_size(c->r, entry, status, ours);
 }
 
-static void run_smart_resize_video(const context *c, const cJSON *entry)
+static void run_smart_resize_video(const golden_context *c, const cJSON *entry)
 {
     oc_size_rule rule = {.factor = (int)whole(entry, "factor"),
                          .temporal = (int)golden_number(entry, "temporal_factor", 2),
                          .min_pixels = whole(entry, "min_pixels"),
-                         .max_pixels = whole(entry, "max_pixels")};
+                         .max_pixels = whole(entry, "max_pixels"),
+                         .by_frame = has_clips_in_one(entry)};
     int ours[2] = {0};
     ocelli_status status =
         oc_smart_size_video(&rule, (size_t)whole(entry, "frames"), (int)whole(entry, "h"),
@@ -150,7 +151,7 @@ static void check_indices(report *r, const int64_t *ours, size_t count, const cJ
     oc_free(last);
 }
 
-static void run_sample_frames(const context *c, const cJSON *entry)
+static void run_sample_frames(const golden_context *c, const cJSON *entry)
 {
     size_t total = (size_t)whole(entry, "total_frames");
     double fps = golden_number(entry, "source_fps", 24);
@@ -158,7 +159,8 @@ static void run_sample_frames(const context *c, const cJSON *entry)
                           .sample_fps = golden_number(entry, "fps", 0),
                           .frame_count = whole(entry, "num_frames"),
                           .min_frames = whole(entry, "min_frames"),
-                          .max_frames = whole(entry, "max_frames")};
+                          .max_frames = whole(entry, "max_frames"),
+                          .even = has_clips_in_one(entry)};
     ocelli_error err = {0};
     size_t count = 0;
     size_t *indices = oc_alloc(total, sizeof *indices);
@@ -182,7 +184,7 @@ static void run_sample_frames(const context *c, const cJSON *entry)
     oc_free(ours);
 }
 
-static void run_timestamps(const context *c, const cJSON *entry)
+static void run_timestamps(const golden_context *c, const cJSON *entry)
 {
     size_t count;
     int64_t *indices = golden_integers(golden_get(entry, "indices"), &count);
@@ -208,210 +210,9 @@ static void run_timestamps(const context *c, const cJSON *entry)
     oc_free(indices);
 }
 
-/* ---- positions ------------------------------------------------------------------------------- */
-
-static void add_media(oc_medium *media, size_t *count, const int64_t *grids, size_t values,
-                      bool video, size_t merge)
-{
-    for (size_t i = 0; i + 3 <= values; i += 3) {
-        media[(*count)++] = (oc_medium){.video = video,
-                                        .grid_t = (size_t)grids[i],
-                                        .grid_h = (size_t)grids[i + 1],
-                                        .grid_w = (size_t)grids[i + 2],
-                                        .merge_size = merge};
-    }
-}
-
-static void check_positions(report *r, const oc_fused *fused, const npy *want, int64_t want_delta)
-{
-    int64_t *ours = oc_alloc(fused->count, 3 * sizeof *ours);
-    for (size_t axis = 0; axis < 3 && ours != NULL; axis++) {
-        for (size_t i = 0; i < fused->count; i++) {
-            ours[axis * fused->count + i] = fused->positions[i][axis];
-        }
-    }
-    report_integers(r, "position_ids", ours, 3 * fused->count, want->integers, want->count);
-    int64_t delta = fused->next_position - (int64_t)fused->count;
-    report_integers(r, "rope_delta", &delta, 1, &want_delta, 1);
-    oc_free(ours);
-}
-
-static void run_rope_index(const context *c, const cJSON *entry)
-{
-    size_t count, images, videos, media_count = 0;
-    int64_t *wide = golden_integers(golden_get(entry, "input_ids"), &count);
-    int64_t *image_grids = golden_integers(golden_get(entry, "image_grid_thw"), &images);
-    int64_t *video_grids = golden_integers(golden_get(entry, "video_grid_thw"), &videos);
-    int32_t *ids = oc_alloc(count, sizeof *ids);
-    oc_medium *media = oc_alloc(images / 3 + videos / 3, sizeof *media);
-    size_t merge = (size_t)golden_number(entry, "spatial_merge_size", 2);
-    npy want;
-    if (ids != NULL && media != NULL && read_array(c, entry, "position_ids", &want)) {
-        for (size_t i = 0; i < count; i++) {
-            ids[i] = (int32_t)wide[i];
-        }
-        add_media(media, &media_count, image_grids, images, false, merge);
-        add_media(media, &media_count, video_grids, videos, true, merge);
-        oc_pad_ids pads = {.image = (int32_t)golden_number(entry, "image_token_id", -1),
-                           .video = (int32_t)golden_number(entry, "video_token_id", -1)};
-        ocelli_error err = {0};
-        oc_fused fused;
-        if (oc_fuse_ids(&fused, ids, count, &pads, media, media_count, &err) != OCELLI_OK) {
-            report_wrong(c->r, "position_ids", "%s", err.message);
-        } else {
-            check_positions(c->r, &fused, &want, (int64_t)golden_number(entry, "rope_delta", 0));
-            oc_fused_close(&fused);
-        }
-        npy_close(&want);
-    }
-    oc_free(media);
-    oc_free(ids);
-    oc_free(wide);
-    oc_free(image_grids);
-    oc_free(video_grids);
-}
-
-/* Reads the config of the model that an entry names. */
-static bool read_config(const context *c, const cJSON *entry, oc_config *config,
-                        char directory[GOLDEN_PATH])
-{
-    ocelli_error err = {0};
-    const char *model = golden_string(entry, "model");
-    if (model == NULL || !golden_path(directory, c->models, model)) {
-        report_wrong(c->r, "model", "the entry names no model");
-        return false;
-    }
-    ocelli_status status = oc_config_read(config, directory, &err);
-    if (status == OCELLI_E_UNSUPPORTED) {
-        snprintf(c->unsupported, 512, "%s", err.message);
-    } else if (status != OCELLI_OK) {
-        report_wrong(c->r, "model", "%s", err.message);
-    }
-    return status == OCELLI_OK;
-}
-
-static void check_vision_positions(const context *c, const cJSON *entry, const oc_config *config,
-                                   const oc_tensor *tensor, const size_t grid[3])
-{
-    const oc_vit_config *vit = &config->vit;
-    size_t side = vit->position_side, merge = (size_t)vit->patch.merge_size;
-    size_t patches = grid[1] * grid[2], all = grid[0] * patches, half = vit->head_dim / 2;
-    float *table = oc_alloc(side * side, vit->hidden * sizeof *table);
-    float *rows = oc_alloc(all, vit->hidden * sizeof *rows);
-    float *angles = oc_alloc(all, half * sizeof *angles);
-    if (table != NULL && rows != NULL && angles != NULL) {
-        oc_tensor_widen(tensor, 0, side * side * vit->hidden, table);
-        for (size_t t = 0; t < grid[0]; t++) {
-            oc_vit_add_positions(rows + t * patches * vit->hidden, 0, patches, table, side,
-                                 vit->hidden, grid[1], grid[2], merge);
-            for (size_t i = 0; i < patches; i++) {
-                size_t row, column;
-                oc_vit_patch_place(i, grid[2], merge, &row, &column);
-                oc_vit_rope_angles(angles + (t * patches + i) * half, row, column, vit->head_dim);
-            }
-        }
-        npy want;
-        if (read_array(c, entry, "pos_embed", &want)) {
-            report_floats(c->r, "pos_embed", rows, all * vit->hidden, want.floats, want.count,
-                          TOLERANCE_TABLES);
-            npy_close(&want);
-        }
-        if (read_array(c, entry, "rope_angles", &want)) {
-            report_floats(c->r, "rope_angles", angles, all * half, want.floats, want.count,
-                          TOLERANCE_TABLES);
-            npy_close(&want);
-        }
-    }
-    oc_free(angles);
-    oc_free(rows);
-    oc_free(table);
-}
-
-static void run_vision_positions(const context *c, const cJSON *entry)
-{
-    char directory[GOLDEN_PATH];
-    oc_config config;
-    oc_weights *weights;
-    oc_tensor table;
-    ocelli_error err = {0};
-    size_t values;
-    int64_t *grid = golden_integers(golden_get(entry, "grid_thw"), &values);
-    if (values == 3 && read_config(c, entry, &config, directory)) {
-        size_t side = config.vit.position_side;
-        int64_t shape[2] = {(int64_t)(side * side), (int64_t)config.vit.hidden};
-        if (oc_weights_open(&weights, directory, &err) != OCELLI_OK) {
-            report_wrong(c->r, "model", "%s", err.message);
-        } else {
-            if (oc_weights_get(weights, "model.visual.pos_embed.weight", 2, shape, &table, &err) !=
-                OCELLI_OK) {
-                report_wrong(c->r, "pos_embed", "%s", err.message);
-            } else {
-                size_t extents[3] = {(size_t)grid[0], (size_t)grid[1], (size_t)grid[2]};
-                check_vision_positions(c, entry, &config, &table, extents);
-            }
-            oc_weights_close(weights);
-        }
-        oc_config_close(&config);
-    }
-    oc_free(grid);
-}
-
-/* One array of [n, head_dim] against our half rows, which the reference writes twice. A position in
- * the thousands shows the last bit of a frequency. */
-static void check_rope(report *r, const char *name, const float *half_row, size_t half,
-                       const npy *want, size_t row, int64_t position)
-{
-    double tolerance = position <= 512 ? TOLERANCE_TABLES : 1e-3;
-    char label[64];
-    snprintf(label, sizeof label, "%s, position %s 512", name,
-             position <= 512 ? "up to" : "beyond");
-    for (size_t twice = 0; twice < 2; twice++) {
-        report_floats(r, label, half_row, half, want->floats + row * 2 * half + twice * half, half,
-                      tolerance);
-    }
-}
-
-static void run_text_rope(const context *c, const cJSON *entry)
-{
-    char directory[GOLDEN_PATH];
-    oc_config config;
-    size_t values, sections;
-    int64_t *places = golden_integers(golden_get(entry, "position_ids"), &values);
-    int64_t *section = golden_integers(golden_get(entry, "mrope_section"), &sections);
-    npy cosines, sines = {0};
-    if (read_array(c, entry, "cos", &cosines) && read_array(c, entry, "sin", &sines) &&
-        read_config(c, entry, &config, directory)) {
-        oc_mrope_config mrope = config.decoder.mrope;
-        report_integers(c->r, "mrope_section", mrope.sections, 3, section, sections);
-        size_t half = mrope.head_dim / 2, rows = values / 3;
-        float *tables = oc_alloc(half, 3 * sizeof *tables);
-        uint8_t *axis = oc_alloc(half, 1);
-        if (tables == NULL || axis == NULL || cosines.count != rows * 2 * half ||
-            sines.count != cosines.count) {
-            report_wrong(c->r, "cos", "%zu values for %zu positions", cosines.count, rows);
-        } else {
-            oc_mrope_plan(&mrope, tables, axis);
-            for (size_t i = 0; i < rows; i++) {
-                int32_t position[3] = {(int32_t)places[i], (int32_t)places[rows + i],
-                                       (int32_t)places[2 * rows + i]};
-                oc_mrope_fill(tables + half, tables + 2 * half, tables, axis, half, position);
-                check_rope(c->r, "cos", tables + half, half, &cosines, i, position[0]);
-                check_rope(c->r, "sin", tables + 2 * half, half, &sines, i, position[0]);
-            }
-        }
-        oc_free(tables);
-        oc_free(axis);
-        oc_config_close(&config);
-    }
-    npy_close(&cosines);
-    npy_close(&sines);
-    oc_free(places);
-    oc_free(section);
-}
-
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-static ocelli_image *load_image(const context *c, const cJSON *entry, const char *key)
+static ocelli_image *load_image(const golden_context *c, const cJSON *entry, const char *key)
 {
     char path[GOLDEN_PATH];
     ocelli_image *image = NULL;
@@ -441,14 +242,14 @@ static void check_pixels(report *r, const char *array, const uint8_t *rgb, int h
     oc_free(ours);
 }
 
-static void run_resize(const context *c, const cJSON *entry)
+static void run_resize(const golden_context *c, const cJSON *entry)
 {
     npy want;
     int width = (int)whole(entry, "W"), height = (int)whole(entry, "H");
     ocelli_image *image = load_image(c, entry, "in");
     uint8_t *rgb = oc_alloc((size_t)height, (size_t)width * 3);
     ocelli_error err = {0};
-    if (image != NULL && rgb != NULL && read_array(c, entry, "out", &want)) {
+    if (image != NULL && rgb != NULL && golden_read_array(c, entry, "out", &want)) {
         if (oc_resize(rgb, width, height, image, NULL, &err) != OCELLI_OK) {
             report_wrong(c->r, "resized", "%s", err.message);
         } else {
@@ -463,11 +264,11 @@ static void run_resize(const context *c, const cJSON *entry)
 /* Files whose decoding leaves room ("lossy"): another inverse transform is a level or two off. */
 enum { LEVELS_LOSSY = 6 };
 
-static void run_decode(const context *c, const cJSON *entry)
+static void run_decode(const golden_context *c, const cJSON *entry)
 {
     npy want;
     ocelli_image *image = load_image(c, entry, "file");
-    if (image != NULL && read_array(c, entry, "rgb", &want)) {
+    if (image != NULL && golden_read_array(c, entry, "rgb", &want)) {
         int width, height;
         bool lossy = golden_flag(entry, "lossy", false);
         ocelli_image_size(image, &width, &height);
@@ -482,20 +283,22 @@ static void run_decode(const context *c, const cJSON *entry)
 
 static const struct {
     const char *kind;
-    void (*run)(const context *c, const cJSON *entry);
+    void (*run)(const golden_context *c, const cJSON *entry);
 } KINDS[] = {
     {"smart_resize_image", run_smart_resize_image},
     {"smart_resize_video", run_smart_resize_video},
     {"sample_frames", run_sample_frames},
     {"timestamps", run_timestamps},
-    {"rope_index", run_rope_index},
-    {"vision_positions", run_vision_positions},
-    {"text_rope", run_text_rope},
+    {"rope_index", golden_rope_index},
+    {"time_positions", golden_time_positions},
+    {"vision_positions", golden_vision_positions},
+    {"window_index", golden_window_index},
+    {"text_rope", golden_text_rope},
     {"resize", run_resize},
     {"decode", run_decode},
 };
 
-static void run_file(const context *c, const char *kind, const char *path)
+static void run_file(const golden_context *c, const char *kind, const char *path)
 {
     cJSON *json;
     ocelli_error err = {0};
@@ -532,7 +335,7 @@ void golden_run_functions(report *r, const char *directory)
     char folder[GOLDEN_PATH], models[GOLDEN_PATH], path[GOLDEN_PATH];
     golden_names names = {0};
     char unsupported[512] = "";
-    context c = {.r = r, .folder = folder, .models = models, .unsupported = unsupported};
+    golden_context c = {.r = r, .folder = folder, .models = models, .unsupported = unsupported};
     if (!golden_path(folder, directory, "functions") || !golden_path(models, directory, "models") ||
         golden_list(&names, folder, NULL) != OCELLI_OK) {
         return;

@@ -56,6 +56,7 @@ static ocelli_status choose_frames(golden_medium *medium, size_t *chosen, const 
 {
     const oc_frame_rule rule = {.source_fps = golden_number(part, "fps", 24),
                                 .sample_fps = config->video_fps,
+                                .even = config->even_frames,
                                 .min_frames = config->min_frames,
                                 .max_frames = config->max_frames};
     size_t *indices = oc_alloc(total, sizeof *indices);
@@ -74,6 +75,7 @@ static ocelli_status choose_frames(golden_medium *medium, size_t *chosen, const 
         medium->indices[i] = (int64_t)indices[i];
         medium->seconds[i] = (double)indices[i] / rule.source_fps;
     }
+    medium->rate = (double)*chosen / (double)total * rule.source_fps;
     oc_free(indices);
     return status;
 }
@@ -124,7 +126,9 @@ static ocelli_status resize_medium(golden_medium *medium, const ocelli_model *mo
     medium->grid_t = medium->video ? (medium->count + temporal - 1) / temporal : 1;
     medium->grid_h = (size_t)(medium->height / patch->patch_size);
     medium->grid_w = (size_t)(medium->width / patch->patch_size);
-    return OCELLI_OK;
+    return medium->video ? oc_config_clip_times(&medium->times, &model->config, medium->grid_t,
+                                                (double)temporal / medium->rate, err)
+                         : OCELLI_OK;
 }
 
 /* The frames of one temporal group; the last is repeated. */
@@ -277,6 +281,7 @@ ocelli_status golden_media_encode(golden_media *media, const ocelli_model *model
                                           .grid_w = medium->grid_w,
                                           .merge_size = merge,
                                           .timestamps = medium->video ? medium->timestamps : NULL,
+                                          .times = medium->times,
                                           .identity = {.low = i},
                                           .rows = of->rows + token[kind] * width,
                                           .taps = of->taps + token[kind] * width,
@@ -303,6 +308,7 @@ static void close_medium(golden_medium *medium)
     oc_free(medium->seconds);
     oc_free(medium->indices);
     oc_free(medium->timestamps);
+    oc_free(medium->times);
     oc_free(medium->rgb);
 }
 

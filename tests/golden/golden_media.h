@@ -18,6 +18,8 @@ typedef struct golden_medium {
     int64_t *indices;      /* [count], owned; which frames of the folder, a clip's */
     size_t count;
     double *timestamps; /* [grid_t], owned */
+    double rate;        /* how many of the frames there are to a second, a clip's */
+    int32_t *times;     /* [grid_t], owned; NULL unless the family has a clip as one block */
     int height, width;  /* resized */
     uint8_t *rgb;       /* [count, height, width, 3], owned */
     size_t grid_t, grid_h, grid_w;

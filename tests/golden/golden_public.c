@@ -13,8 +13,10 @@ static ocelli_status encode(ocelli_visual **out, ocelli_model *model, const gold
     if (!medium->video) {
         return ocelli_encode_image(out, model, medium->frames[0], NULL, err);
     }
+    ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
+    options.frames_per_second = medium->rate;
     return ocelli_encode_video(out, model, (const ocelli_image *const *)medium->frames,
-                               medium->seconds, medium->count, NULL, err);
+                               medium->seconds, medium->count, &options, err);
 }
 
 static ocelli_status add_message(ocelli_session *session, const oc_chat_message *message,

@@ -2,8 +2,8 @@
  *
  *     golden_runner DIRECTORY [--only REGEX] [--quant f32] [--least N] [--verbose]
  *
- * The folder is of the form of tests/golden/qwen3vl: models/, cases/, functions/, tokenizer/, each of
- * which may be missing. What is in it is found by reading it. With another --quant than f32 what the
+ * The folder is of the form of tests/golden/qwen3vl (models/, cases/, functions/, tokenizer/) or of
+ * tests/golden/gguf (models/, runs/, blocks/); any of these may be missing. What is in it is found by reading it. With another --quant than f32 what the
  * decoder computes is told but not judged. Exit code 0: at least N cases passed (1) and none failed. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/golden/golden_sections.h"
@@ -11,6 +11,7 @@
 #include "runtime/base/file.h"
 #include "runtime/config.h"
 #include "tests/golden/golden_data.h"
+#include "tests/golden/golden_gguf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,8 @@ int main(int count, char **arguments)
         golden_run_functions(&r, directory);
         golden_run_tokenizer(&r, directory);
         golden_run_cases(&r, directory, quant);
+        golden_run_blocks(&r, directory);
+        golden_run_gguf(&r, directory, quant);
     }
     if (only != NULL) {
         regfree(&pattern);

@@ -1,18 +1,17 @@
 /* golden_tokenizer.c - tokenizer/<kind>.json: texts to ids and back, and renderings of the chat
  * template, for a whole tokenizer.json (packed with gzip or not). */
-#define _XOPEN_SOURCE 700
 #include "tests/golden/golden_chat.h"
 #include "tests/golden/golden_data.h"
 #include "tests/golden/golden_sections.h"
+#include "tests/golden/golden_vocabulary.h"
 
-#include "runtime/base/file.h"
 #include "runtime/base/memory.h"
+#include "runtime/config.h"
 #include "text/unicode.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#define ENCODE_OF "encode_"
 
 static void check_ids(report *r, const char *array, const oc_ids *ids, const cJSON *recorded)
 {
@@ -87,7 +86,7 @@ static void run_decode_ids(report *r, const oc_bpe *bpe, const cJSON *entry)
 }
 
 /* A rendering is a case of its own. */
-static void run_rendering(report *r, const oc_bpe *bpe, const cJSON *entry)
+static void run_rendering(report *r, const oc_bpe *bpe, oc_chat_style style, const cJSON *entry)
 {
     const cJSON *options = golden_get(entry, "options");
     golden_chat chat;
@@ -102,7 +101,7 @@ static void run_rendering(report *r, const oc_bpe *bpe, const cJSON *entry)
     ocelli_error err = {0};
     size_t length;
     char *want = golden_text(golden_get(entry, "text"), &length);
-    if (golden_chat_render(&items, &chat, options, &err) != OCELLI_OK ||
+    if (golden_chat_render(&items, &chat, style, options, &err) != OCELLI_OK ||
         golden_chat_text(&text, &items, &err) != OCELLI_OK ||
         golden_chat_ids(&ids, bpe, &items, &err) != OCELLI_OK) {
         report_wrong(r, "text", "%s", err.message);
@@ -118,14 +117,14 @@ static void run_rendering(report *r, const oc_bpe *bpe, const cJSON *entry)
     golden_chat_close(&chat);
 }
 
-static void run_renderings(report *r, const oc_bpe *bpe, const cJSON *json)
+static void run_renderings(report *r, const oc_bpe *bpe, oc_chat_style style, const cJSON *json)
 {
     const cJSON *entry;
     cJSON_ArrayForEach(entry, json)
     {
         const char *name = golden_string(entry, "name");
         if (report_begin(r, "tokenizer/chat_template", name != NULL ? name : "unnamed")) {
-            run_rendering(r, bpe, entry);
+            run_rendering(r, bpe, style, entry);
         }
     }
 }
@@ -140,7 +139,28 @@ static void run_entries(report *r, const oc_bpe *bpe, const cJSON *json, const c
     }
 }
 
-static void run_file(report *r, const oc_bpe *bpe, const char *kind, const char *path)
+/* "encode_<family>": with that family's added tokens. */
+static void run_encode_of(report *r, const char *folder, const char *kind, const cJSON *json)
+{
+    oc_bpe *bpe;
+    ocelli_error err = {0};
+    if (golden_vocabulary_open(&bpe, folder, kind + strlen(ENCODE_OF), &err) == OCELLI_OK) {
+        run_entries(r, bpe, json, kind, run_encode);
+        oc_bpe_close(bpe);
+    } else if (report_begin(r, "tokenizer", kind)) {
+        report_wrong(r, "tokenizer.json", "%s", err.message);
+        report_end(r);
+    }
+}
+
+static bool is_encode_of(const char *folder, const char *kind)
+{
+    return strncmp(kind, ENCODE_OF, strlen(ENCODE_OF)) == 0 &&
+           golden_vocabulary_knows(folder, kind + strlen(ENCODE_OF));
+}
+
+static void run_file(report *r, const oc_bpe *bpe, oc_chat_style style, const char *folder,
+                     const char *kind, const char *path)
 {
     cJSON *json;
     ocelli_error err = {0};
@@ -155,63 +175,64 @@ static void run_file(report *r, const oc_bpe *bpe, const char *kind, const char 
     } else if (strcmp(kind, "decode_ids") == 0) {
         run_entries(r, bpe, json, kind, run_decode_ids);
     } else if (strcmp(kind, "chat_template") == 0) {
-        run_renderings(r, bpe, json);
+        run_renderings(r, bpe, style, json);
+    } else if (is_encode_of(folder, kind)) {
+        run_encode_of(r, folder, kind, json);
     } else if (report_begin(r, "tokenizer", kind)) {
         report_skip(r, "no such kind of tokenizer case is known");
     }
     cJSON_Delete(json);
 }
 
-static void run_files(report *r, const oc_bpe *bpe, const char *folder, const golden_names *names)
+static void run_files(report *r, const oc_bpe *bpe, oc_chat_style style, const char *folder,
+                      const golden_names *names)
 {
     char path[GOLDEN_PATH];
     for (size_t i = 0; i < names->count; i++) {
         size_t length = strlen(names->names[i]);
         if (length > 5 && strcmp(names->names[i] + length - 5, ".json") == 0 &&
             strncmp(names->names[i], "tokenizer", 9) != 0 &&
+            strcmp(names->names[i], "added_tokens.json") != 0 &&
             golden_path(path, folder, names->names[i])) {
             names->names[i][length - 5] = '\0';
-            run_file(r, bpe, names->names[i], path);
+            run_file(r, bpe, style, folder, names->names[i], path);
         }
     }
 }
 
-/* The id limit is the embedding table's rows; without a model beside it, any is right. */
-enum { ID_LIMIT = 1 << 20 };
-
-static ocelli_status open_packed(oc_bpe **out, const char *packed, ocelli_error *err)
+/* The style of the first model beside it that this version knows. */
+static oc_chat_style style_of(const char *directory)
 {
-    char folder[] = "/tmp/ocelli-golden-XXXXXX";
-    char target[sizeof folder + 32];
-    *out = NULL;
-    if (mkdtemp(folder) == NULL) {
-        return oc_fail(err, OCELLI_E_IO, "%s: cannot make a temporary folder", folder);
+    char models[GOLDEN_PATH], path[GOLDEN_PATH];
+    golden_names names = {0};
+    oc_chat_style style = OC_CHAT_TOOLS;
+    bool known =
+        !golden_path(models, directory, "models") || golden_list(&names, models, NULL) != OCELLI_OK;
+    for (size_t i = 0; i < names.count && !known; i++) {
+        oc_config config;
+        known = golden_path(path, models, names.names[i]) &&
+                oc_config_read(&config, path, NULL) == OCELLI_OK;
+        if (known) {
+            style = config.family->chat;
+            oc_config_close(&config);
+        }
     }
-    snprintf(target, sizeof target, "%s/tokenizer.json", folder);
-    ocelli_status status = golden_gunzip(packed, target, err);
-    if (status == OCELLI_OK) {
-        status = oc_bpe_open(out, folder, ID_LIMIT, err);
-    }
-    unlink(target);
-    rmdir(folder);
-    return status;
+    golden_names_close(&names);
+    return style;
 }
 
 void golden_run_tokenizer(report *r, const char *directory)
 {
-    char folder[GOLDEN_PATH], path[GOLDEN_PATH];
+    char folder[GOLDEN_PATH];
     golden_names names = {0};
     ocelli_error err = {0};
     oc_bpe *bpe = NULL;
     if (!golden_path(folder, directory, "tokenizer") ||
-        !golden_path(path, folder, "tokenizer.json.gz") ||
         golden_list(&names, folder, &err) != OCELLI_OK || names.count == 0) {
         return;
     }
-    ocelli_status status = oc_file_exists(path) ? open_packed(&bpe, path, &err)
-                                                : oc_bpe_open(&bpe, folder, ID_LIMIT, &err);
-    if (status == OCELLI_OK) {
-        run_files(r, bpe, folder, &names);
+    if (golden_vocabulary_open(&bpe, folder, NULL, &err) == OCELLI_OK) {
+        run_files(r, bpe, style_of(directory), folder, &names);
     } else if (report_begin(r, "tokenizer", "open")) {
         report_wrong(r, "tokenizer.json", "%s", err.message);
         report_end(r);

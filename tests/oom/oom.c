@@ -32,6 +32,46 @@ static ocelli_status open_model(ocelli_model **out, outcome *o)
     return ocelli_model_open(out, CHECKPOINT, &options, &o->err);
 }
 
+static const char GGUF_TEXT[] = OCELLI_TEST_DATA "/golden/gguf/models/t5-q6_K.gguf";
+static const char GGUF_VISION[] = OCELLI_TEST_DATA "/golden/gguf/models/mmproj-t5-f16.gguf";
+
+static void open_gguf(outcome *o)
+{
+    ocelli_model *model;
+    ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
+    options.threads = 1;
+    options.mmproj = GGUF_VISION;
+    o->status = ocelli_model_open(&model, GGUF_TEXT, &options, &o->err);
+    ocelli_model_close(model);
+}
+
+/* A clip in a family with windows, whose clips are one block with times. */
+static void watch(outcome *o)
+{
+    static const char *const frames[] = {
+        OCELLI_TEST_DATA "/golden/siblings/media/clip2/frame_0000.png",
+        OCELLI_TEST_DATA "/golden/siblings/media/clip2/frame_0001.png"};
+    const double seconds[2] = {0, 0.5};
+    ocelli_image *images[2] = {NULL, NULL};
+    ocelli_model *model;
+    ocelli_visual *clip = NULL;
+    ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
+    options.threads = 1;
+    o->status = ocelli_model_open(&model, OCELLI_TEST_DATA "/golden/siblings/models/q25a_bf16",
+                                  &options, &o->err);
+    for (size_t i = 0; i < 2 && o->status == OCELLI_OK; i++) {
+        o->status = ocelli_image_load(&images[i], frames[i], NULL, &o->err);
+    }
+    if (o->status == OCELLI_OK) {
+        o->status = ocelli_encode_video(&clip, model, (const ocelli_image *const *)images, seconds,
+                                        2, NULL, &o->err);
+    }
+    ocelli_visual_free(clip);
+    ocelli_image_free(images[0]);
+    ocelli_image_free(images[1]);
+    ocelli_model_close(model);
+}
+
 static void open_and_close(outcome *o)
 {
     ocelli_model *model;
@@ -147,6 +187,15 @@ static void pack(outcome *o)
     o->status = ocelli_pack(CHECKPOINT, package_out, &options, &o->err);
 }
 
+static void pack_gguf(outcome *o)
+{
+    ocelli_pack_options options = OCELLI_PACK_OPTIONS_INIT;
+    options.threads = 1;
+    options.overwrite = 1;
+    options.mmproj = GGUF_VISION;
+    o->status = ocelli_pack(GGUF_TEXT, package_out, &options, &o->err);
+}
+
 static void verify(outcome *o)
 {
     o->status = ocelli_verify(package, NULL, NULL, &o->err);
@@ -155,8 +204,9 @@ static void verify(outcome *o)
 static const struct {
     const char *name;
     void (*run)(outcome *o);
-} WORK[] = {{"open", open_and_close},      {"look", look}, {"answer", answer},
-            {"together", answer_together}, {"pack", pack}, {"verify", verify}};
+} WORK[] = {{"open", open_and_close},      {"look", look},           {"answer", answer},
+            {"together", answer_together}, {"pack", pack},           {"verify", verify},
+            {"gguf", open_gguf},           {"pack_gguf", pack_gguf}, {"watch", watch}};
 
 /* What is at the place of the package must be whole, whatever the packing said. */
 static bool packed_is_whole(void)
@@ -197,7 +247,7 @@ static bool check_run(void (*run)(outcome *o), long nth, bool sticky, const outc
         wrong = "memory is not what it blames";
     } else if (got.status == OCELLI_OK && sticky && nth == 1) {
         wrong = "nothing failed";
-    } else if (run == pack && !packed_is_whole()) {
+    } else if ((run == pack || run == pack_gguf) && !packed_is_whole()) {
         wrong = "half a package";
     }
     if (wrong != NULL) {

@@ -198,3 +198,56 @@ Test(file, joins_with_one_slash)
         oc_free(joined);
     }
 }
+
+/* Reads of the file beside the mapping; a file that becomes shorter; one that is replaced. */
+Test(file, reads_and_checks_what_is_mapped)
+{
+    static unsigned char bytes[20000];
+    char got[64];
+    ocelli_error err = {0};
+    oc_map map;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (unsigned char)(i * 7 >> 2);
+    }
+    make_file("plain", bytes, sizeof bytes);
+    cr_assert_eq(oc_map_open(&map, in_folder("plain"), NULL, NULL), OCELLI_OK);
+    oc_map_expect_random(&map);
+    oc_map_expect_read(&map, 12345, 64);
+    cr_assert_eq(oc_map_read(&map, path, 12345, got, 64, &err), OCELLI_OK);
+    cr_assert_eq(memcmp(got, bytes + 12345, 64), 0);
+    cr_assert_eq(oc_map_read(&map, path, sizeof bytes - 64, got, 64, &err), OCELLI_OK);
+    cr_assert_eq(oc_map_read(&map, path, 0, NULL, 0, &err), OCELLI_OK);
+    cr_assert_eq(oc_map_read(&map, path, sizeof bytes - 63, got, 64, &err), OCELLI_E_IO);
+    cr_assert(strstr(err.message, path) != NULL && strstr(err.message, "shorter") != NULL, "%s",
+              err.message);
+    cr_assert_eq(oc_map_check(&map, path, &err), OCELLI_OK);
+
+    /* Replaced: what is mapped is the file that was opened. */
+    make_file("link", "x", 1);
+    char other[256];
+    snprintf(other, sizeof other, "%s/link", folder);
+    cr_assert_eq(rename(other, in_folder("plain")), 0);
+    cr_assert_eq(oc_map_check(&map, path, &err), OCELLI_OK);
+    cr_assert_eq(oc_map_read(&map, path, 12345, got, 64, &err), OCELLI_OK);
+    cr_assert_eq(memcmp(got, bytes + 12345, 64), 0);
+    oc_map_close(&map);
+
+    make_file("plain", bytes, sizeof bytes);
+    cr_assert_eq(oc_map_open(&map, in_folder("plain"), NULL, NULL), OCELLI_OK);
+    cr_assert_eq(truncate(path, 5000), 0);
+    cr_assert_eq(oc_map_check(&map, path, &err), OCELLI_E_IO);
+    cr_assert(strstr(err.message, "5000 bytes, it had 20000") != NULL, "%s", err.message);
+    oc_map_close(&map);
+    cr_assert_eq(oc_map_check(&map, path, &err), OCELLI_OK); /* a zero one */
+}
+
+Test(file, impostors)
+{
+    static const char lfs[] = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n";
+    cr_assert_str_eq(oc_file_impostor(lfs, sizeof lfs - 1),
+                     "a Git LFS pointer, not the file: run git lfs pull");
+    cr_assert_not_null(oc_file_impostor("<html>", 6));
+    cr_assert_null(oc_file_impostor("version https://git", 19));
+    cr_assert_null(oc_file_impostor("{}", 2));
+    cr_assert_null(oc_file_impostor("", 0));
+}

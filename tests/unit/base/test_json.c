@@ -33,6 +33,9 @@ Test(json, refuses_what_is_not_one_object)
     expect_bad("[1, 2]", 6, "expected a JSON object");
     expect_bad("\"text\"", 6, "expected a JSON object");
     expect_bad("{} {}", 5, "bytes after the JSON value at byte 3");
+    expect_bad("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1519\n", 69,
+               "is a Git LFS pointer, not the file: run git lfs pull");
+    expect_bad("<!DOCTYPE html><html>", 21, "is a web page, not the file: download it again");
     expect_bad("{}\0x", 4, "a NUL byte at byte 2");
     expect_bad("{\"a\": \"\0\"}", 10, "a NUL byte at byte 7");
     oc_json json = parse("\xef\xbb\xbf {\"a\": 1} \r\n\t");

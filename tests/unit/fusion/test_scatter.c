@@ -3,6 +3,7 @@
 #include "fusion/positions.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 enum { IMAGE = 100, VIDEO = 101 };
@@ -65,7 +66,9 @@ Test(positions, a_picture_advances_by_its_longer_side)
     int32_t positions[9][3];
     const int32_t want[9][3] = {{0, 0, 0}, {1, 1, 1}, {1, 1, 2}, {1, 1, 3}, {1, 2, 1},
                                 {1, 2, 2}, {1, 2, 3}, {4, 4, 4}, {5, 5, 5}};
-    cr_assert_eq(oc_positions_assign(positions, medium, row, 9, media), 6);
+    int32_t next;
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, 9, media, NULL), OCELLI_OK);
+    cr_assert_eq(next, 6);
     cr_assert_arr_eq(positions, want, sizeof positions);
 }
 
@@ -78,8 +81,70 @@ Test(positions, every_frame_pair_begins_anew)
     const int32_t row[] = {0, 1, -1, 2, 3};
     int32_t positions[5][3];
     const int32_t want[5][3] = {{0, 0, 0}, {0, 0, 1}, {2, 2, 2}, {3, 3, 3}, {3, 3, 4}};
-    cr_assert_eq(oc_positions_assign(positions, medium, row, 5, &clip), 5);
+    int32_t next;
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, 5, &clip, NULL), OCELLI_OK);
+    cr_assert_eq(next, 5);
     cr_assert_arr_eq(positions, want, sizeof positions);
+}
+
+/* Worked by hand: three pairs of 1 x 2 at 0, 3 and 7, then text after the largest of all ids. */
+Test(positions, a_clip_with_times_is_one_block)
+{
+    oc_medium clip = picture(2, 4);
+    int32_t times[] = {0, 3, 7}, next;
+    clip.video = true;
+    clip.grid_t = 3;
+    clip.times = times;
+    const int32_t medium[] = {-1, 0, 0, 0, 0, 0, 0, -1};
+    const int32_t row[] = {-1, 0, 1, 2, 3, 4, 5, -1};
+    int32_t positions[8][3];
+    const int32_t want[8][3] = {{0, 0, 0}, {1, 1, 1}, {1, 1, 2}, {4, 1, 1},
+                                {4, 1, 2}, {8, 1, 1}, {8, 1, 2}, {9, 9, 9}};
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, 8, &clip, NULL), OCELLI_OK);
+    cr_assert_eq(next, 10);
+    cr_assert_arr_eq(positions, want, sizeof positions);
+    /* Times that stand still: the picture's own extent counts. */
+    times[1] = times[2] = 0;
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, 8, &clip, NULL), OCELLI_OK);
+    cr_assert_eq(next, 4);
+}
+
+Test(positions, times_are_products_of_float32_cut_off)
+{
+    ocelli_error err = {0};
+    int32_t times[4];
+    cr_assert_eq(oc_positions_times(times, 4, 0.8, 2, &err), OCELLI_OK);
+    cr_assert_arr_eq(times, ((int32_t[]){0, 1, 3, 4}), sizeof times);
+    cr_assert_eq(oc_positions_times(times, 4, 0.8, 0, &err), OCELLI_OK);
+    cr_assert_arr_eq(times, ((int32_t[]){0, 1, 2, 3}), sizeof times);
+    static const double absurd[] = {1e30, -1, NAN, INFINITY};
+    for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        cr_assert_eq(oc_positions_times(times, 4, absurd[i], 2, &err), OCELLI_E_LIMIT);
+        cr_assert_not_null(strstr(err.message, "time axis"), "%s", err.message);
+    }
+}
+
+/* 200 clips that end at 2^24 - 1 each go beyond 32 bits: refused, not wrapped. */
+Test(positions, too_long_a_prompt_is_refused)
+{
+    enum { CLIPS = 200 };
+    static oc_medium media[CLIPS];
+    static int32_t medium[CLIPS], row[CLIPS], positions[CLIPS][3];
+    const int32_t times[] = {(1 << 24) - 1};
+    int32_t next;
+    ocelli_error err = {0};
+    for (int32_t i = 0; i < CLIPS; i++) {
+        media[i] = picture(2, 2);
+        media[i].video = true;
+        media[i].times = times;
+        medium[i] = i;
+        row[i] = 0;
+    }
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, 60, media, &err), OCELLI_OK);
+    cr_assert_eq(next, 60 << 24);
+    cr_assert_eq(oc_positions_assign(positions, &next, medium, row, CLIPS, media, &err),
+                 OCELLI_E_LIMIT);
+    cr_assert_not_null(strstr(err.message, "time axis"), "%s", err.message);
 }
 
 Test(prompt, timestamps_round_as_the_reference_does)

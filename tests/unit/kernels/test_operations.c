@@ -1,5 +1,6 @@
 /* test_operations.c - row-wise arithmetic of every tier against libm in double, large enough to be
  * split over the pool, in place and not. */
+#include "runtime/kernels/linear.h"
 #include "runtime/kernels/operations.h"
 
 #include "tests/unit/kernels/kernel_fixture.h"
@@ -122,6 +123,13 @@ Test(operations, activations)
             assert_near(y[i], 0.5 * v * (1.0 + erf(v * 0.70710678118654752)), 6e-7, 2e-7);
         }
         memcpy(y, x, COUNT * sizeof *y);
+        oc_quick_gelu(&t.compute, y, y, COUNT);
+        for (size_t i = 0; i < COUNT; i++) {
+            double v = (double)x[i];
+            /* The last bit of 1.702 v is worth so much where the result nearly vanishes. */
+            assert_near(y[i], v / (1.0 + exp(-1.702 * v)), 1e-30, 1e-5);
+        }
+        memcpy(y, x, COUNT * sizeof *y);
         oc_add(&t.compute, y, up, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
             cr_assert_eq(y[i], x[i] + up[i]);
@@ -152,7 +160,50 @@ Test(operations, activations_at_the_ends)
             cr_assert(isnan(y[i][4]));
             cr_assert_eq(y[i][5], 0.0f);
         }
+        float *quick = y[0];
+        oc_quick_gelu(&t.compute, quick, x, 6);
+        cr_assert(fabsf(quick[0]) < 1e-5f && fabsf(quick[1]) < 1e-5f);
+        assert_near(quick[2], 200.0, 0, 3e-7);
+        assert_near(quick[3], 1e30, 0, 3e-7);
+        cr_assert(isnan(quick[4]));
+        cr_assert_eq(quick[5], 0.0f);
     }
+}
+
+/* A norm without a bias is RMSNorm, in place or not, and so on its way into a prepared form. */
+Test(operations, norms_of_both_kinds)
+{
+    enum { HIGH = 5, WIDE = 161 };
+    uint64_t seed = 9;
+    test_compute t;
+    float *x = test_floats(HIGH * WIDE, &seed), *y = oc_alloc(HIGH * WIDE, sizeof *y);
+    float *weight = test_floats(WIDE, &seed), *bias = test_floats(WIDE, &seed);
+    EACH_TIER(t)
+    {
+        for (int centred = 0; centred < 2; centred++) {
+            const oc_norm norm = {weight, centred == 1 ? bias : NULL, 1e-6f};
+            memcpy(y, x, HIGH * WIDE * sizeof *y);
+            oc_norm_rows(&t.compute, y, y, &norm, HIGH, WIDE);
+            for (size_t r = 0; r < HIGH; r++) {
+                double mean = 0, square = 0;
+                for (size_t i = 0; i < WIDE; i++) {
+                    mean += centred * (double)x[r * WIDE + i] / WIDE;
+                }
+                for (size_t i = 0; i < WIDE; i++) {
+                    square += pow((double)x[r * WIDE + i] - mean, 2) / WIDE;
+                }
+                for (size_t i = 0; i < WIDE; i++) {
+                    double wanted = ((double)x[r * WIDE + i] - mean) / sqrt(square + 1e-6);
+                    wanted = wanted * (double)weight[i] + centred * (double)bias[i];
+                    assert_near(y[r * WIDE + i], wanted, 3e-6, 3e-6);
+                }
+            }
+        }
+    }
+    oc_free(x);
+    oc_free(y);
+    oc_free(weight);
+    oc_free(bias);
 }
 
 Test(operations, rope)

@@ -305,18 +305,30 @@ static void expect_text(const oc_chat_message *messages, size_t count,
     oc_chat_items_close(&items);
 }
 
-Test(chat, default_system_stands_in_for_a_missing_one)
+Test(chat, qwen2_has_a_default_system_and_takes_every_message_as_it_stands)
 {
     const oc_chat_part hi = {.kind = OC_PART_TEXT, .text = "Hi", .length = 2};
     const oc_chat_message user = {.role = OCELLI_USER, .parts = &hi, .count = 1};
     const oc_chat_message both[] = {{.role = OCELLI_SYSTEM, .parts = &hi, .count = 1}, user};
-    oc_chat_options options = {.default_system = true};
+    const oc_chat_part picture = {.kind = OC_PART_IMAGE};
+    const oc_chat_message odd[] = {{.role = OCELLI_SYSTEM},
+                                   {.role = OCELLI_ASSISTANT, .parts = &picture, .count = 1},
+                                   {.role = OCELLI_SYSTEM, .parts = &hi, .count = 1},
+                                   {.is_tool = true, .parts = &hi, .count = 1},
+                                   {.role = (ocelli_role)99, .parts = &hi, .count = 1}};
+    const oc_chat_tool tool = {"nope", 4};
+    oc_chat_options options = {.style = OC_CHAT_PLAIN, .tools = &tool, .tool_count = 1};
     expect_text(&user, 1, &options,
                 "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
                 "<|im_start|>user\nHi<|im_end|>\n");
     expect_text(both, 2, &options,
                 "<|im_start|>system\nHi<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n");
-    options.default_system = false;
+    expect_text(odd, 5, &options,
+                "<|im_start|>system\n<|im_end|>\n<|im_start|>assistant\n"
+                "<|vision_start|><|image_pad|><|vision_end|><|im_end|>\n"
+                "<|im_start|>system\nHi<|im_end|>\n<|im_start|>tool\nHi<|im_end|>\n");
+    expect_text(NULL, 0, &options, "");
+    options = (oc_chat_options){0};
     expect_text(&user, 1, &options, "<|im_start|>user\nHi<|im_end|>\n");
     expect_text(NULL, 0, &options, "");
     options.add_generation_prompt = true;
@@ -376,7 +388,7 @@ Test(chat, what_cannot_be_rendered_is_an_error)
 static void expect_template(const char *directory, oc_chat_template wanted)
 {
     oc_chat_template got = OC_TEMPLATE_UNKNOWN;
-    cr_assert_eq(oc_chat_check_template(directory, &got, NULL), OCELLI_OK);
+    cr_assert_eq(oc_chat_check_template(directory, OC_CHAT_TOOLS, &got, NULL), OCELLI_OK);
     cr_assert_eq(got, wanted, "%s: %d", directory, (int)got);
 }
 

@@ -15,14 +15,37 @@
 #define MODELS OCELLI_TEST_DATA "/golden/qwen3vl/models/"
 #define TOKENS "model.language_model.embed_tokens.weight"
 
-static oc_embed_table *acquire(const char *path, uint64_t offset, oc_dtype dtype, size_t vocab,
-                               size_t hidden, bool exact)
+enum { BUDGET = 64 << 20 };
+
+static oc_embed_table *acquire_within(uint64_t budget, const char *path, uint64_t offset,
+                                      oc_dtype dtype, size_t vocab, size_t hidden, bool exact)
 {
     oc_embed_table *table;
     ocelli_error err = {0};
-    cr_assert_eq(oc_embed_table_acquire(&table, path, offset, dtype, vocab, hidden, exact, &err),
-                 OCELLI_OK, "%s", err.message);
+    cr_assert_eq(
+        oc_embed_table_acquire(&table, path, offset, dtype, vocab, hidden, exact, budget, &err),
+        OCELLI_OK, "%s", err.message);
     return table;
+}
+
+static oc_embed_table *acquire(const char *path, uint64_t offset, oc_dtype dtype, size_t vocab,
+                               size_t hidden, bool exact)
+{
+    return acquire_within(BUDGET, path, offset, dtype, vocab, hidden, exact);
+}
+
+/* One row; it must succeed. */
+static void gather_one(const oc_embed_table *table, size_t row, float *out)
+{
+    int32_t id = (int32_t)row;
+    ocelli_error err = {0};
+    cr_assert_eq(oc_embed_table_gather(table, &id, 1, out, &err), OCELLI_OK, "%s", err.message);
+}
+
+static void read_one(const oc_embed_table *table, size_t row, float *out)
+{
+    ocelli_error err = {0};
+    cr_assert_eq(oc_embed_table_read(table, row, out, &err), OCELLI_OK, "%s", err.message);
 }
 
 /* Rows out of the middle of a checkpoint, bf16 and f32 alike, against the tensor itself. */
@@ -50,7 +73,7 @@ Test(embed_table, gathers_from_a_checkpoint)
             float expected[64];
             float row[64];
             oc_tensor_widen(&tensor, (size_t)ids[i] * 64, 64, expected);
-            oc_embed_table_row(table, (size_t)ids[i], row);
+            gather_one(table, (size_t)ids[i], row);
             cr_assert_eq(memcmp(rows[m] + i * 64, expected, sizeof expected), 0);
             cr_assert_eq(memcmp(row, expected, sizeof expected), 0);
         }
@@ -100,8 +123,9 @@ static void expect_failure(const char *path, uint64_t offset, oc_dtype dtype, si
 {
     oc_embed_table *table = (oc_embed_table *)&status;
     ocelli_error err = {0};
-    cr_assert_eq(oc_embed_table_acquire(&table, path, offset, dtype, vocab, hidden, exact, &err),
-                 status, "%s", err.message);
+    cr_assert_eq(
+        oc_embed_table_acquire(&table, path, offset, dtype, vocab, hidden, exact, BUDGET, &err),
+        status, "%s", err.message);
     cr_assert_not_null(strstr(err.message, words), "\"%s\" does not say \"%s\"", err.message,
                        words);
     cr_assert_not_null(strstr(err.message, path));
@@ -137,9 +161,9 @@ Test(embed_table, sizes)
     scratch_write(&folder, "embed_tokens.bin", bytes, 49);
     oc_embed_table *table = acquire(path, 1, OC_BF16, 24, 1, false);
     float row;
-    oc_embed_table_row(table, 0, &row);
+    gather_one(table, 0, &row);
     cr_assert_eq(row, 1.0f);
-    oc_embed_table_row(table, 1, &row);
+    gather_one(table, 1, &row);
     cr_assert_eq(row, 2.0f);
     oc_embed_table_release(table);
     oc_embed_table_release(NULL);
@@ -185,9 +209,9 @@ Test(embed_table, is_shared)
     oc_embed_table *replaced = acquire(path, 0, OC_F32, 4, 2, true);
     cr_assert_neq(oc_embed_table_data(replaced), oc_embed_table_data(first));
     float row[2];
-    oc_embed_table_row(first, 0, row);
+    gather_one(first, 0, row);
     cr_assert_eq(row[0], 1);
-    oc_embed_table_row(replaced, 0, row);
+    gather_one(replaced, 0, row);
     cr_assert_eq(row[0], 100);
     oc_embed_table_release(replaced);
     /* In whichever order they go, the last one unmaps. */
@@ -196,7 +220,7 @@ Test(embed_table, is_shared)
     bool have_smaps = smaps_read(row, &memory);
     oc_embed_table_release(first);
     cr_assert_eq(oc_embed_table_shared(second), 2);
-    oc_embed_table_row(second, 3, row);
+    gather_one(second, 3, row);
     cr_assert_eq(row[1], 8);
     oc_embed_table_release(third);
     cr_assert_eq(have_smaps, smaps_read(data, &memory));
@@ -221,8 +245,8 @@ static void *compete(void *user)
         seed = seed * 1664525u + 1013904223u;
         unsigned which = seed >> 31;
         int32_t id = (int32_t)(seed >> 8) & 63;
-        if (oc_embed_table_acquire(&table, contest->paths[which], 0, OC_F32, 64, 4, true, NULL) !=
-                OCELLI_OK ||
+        if (oc_embed_table_acquire(&table, contest->paths[which], 0, OC_F32, 64, 4, true, BUDGET,
+                                   NULL) != OCELLI_OK ||
             oc_embed_table_gather(table, &id, 1, row, NULL) != OCELLI_OK ||
             row[3] != (float)(1000 * (int)which + id) || oc_embed_table_shared(table) < 1) {
             atomic_fetch_add(&contest->wrong, 1);
@@ -286,10 +310,10 @@ Test(embed_table, two_processes)
         /* A process of its own: it opens the file itself, nothing is inherited. */
         oc_embed_table *table;
         char byte = 1;
-        bool sound =
-            oc_embed_table_acquire(&table, path, 0, OC_F32, ROWS, HIDDEN, true, NULL) == OCELLI_OK;
+        bool sound = oc_embed_table_acquire(&table, path, 0, OC_F32, ROWS, HIDDEN, true, BUDGET,
+                                            NULL) == OCELLI_OK;
         for (size_t i = 0; sound && i < ROWS; i++) {
-            oc_embed_table_row(table, i, row);
+            gather_one(table, i, row);
         }
         close(done[1]);
         sound = sound && write(ready[1], &byte, 1) == 1;
@@ -301,7 +325,7 @@ Test(embed_table, two_processes)
     cr_assert_eq(read(ready[0], &byte, 1), 1);
     oc_embed_table *table = acquire(path, 0, OC_F32, ROWS, HIDDEN, true);
     for (size_t i = 0; i < ROWS; i++) {
-        oc_embed_table_row(table, i, row);
+        gather_one(table, i, row);
     }
     smaps memory;
     bool have_smaps = smaps_read(oc_embed_table_data(table), &memory);
@@ -317,37 +341,146 @@ Test(embed_table, two_processes)
     scratch_close(&folder);
 }
 
-/* Few rows of a large table: about so much memory. Many rows, everywhere: no more than the
- * budget. */
-Test(embed_table, memory_follows_the_rows)
+/* A table of 32 MiB, written as a download is, so that the page cache may hold it in large folios;
+ * row i is i, i + 1, ... */
+enum { LARGE_ROWS = 4096, LARGE_HIDDEN = 2048 };
+
+static void make_large(const scratch *folder, char path[SCRATCH_PATH])
 {
-    enum { ROWS = 20000, HIDDEN = 4096 }; /* 312 MiB */
-    scratch folder = scratch_open();
-    char path[SCRATCH_PATH];
-    make_sparse(&folder, "embed_tokens.bin", (off_t)ROWS * HIDDEN * 4, path);
-    oc_embed_table *table = acquire(path, 0, OC_F32, ROWS, HIDDEN, true);
-    static float row[HIDDEN];
-    smaps memory;
-    for (int32_t id = 0; id < ROWS; id += 1000) {
-        cr_assert_eq(oc_embed_table_gather(table, &id, 1, row, NULL), OCELLI_OK);
+    float *rows = malloc((size_t)LARGE_ROWS * LARGE_HIDDEN * sizeof *rows);
+    cr_assert_not_null(rows);
+    for (size_t i = 0; i < (size_t)LARGE_ROWS * LARGE_HIDDEN; i++) {
+        rows[i] = (float)(i / LARGE_HIDDEN + i % LARGE_HIDDEN);
     }
-    bool have_smaps = smaps_read(oc_embed_table_data(table), &memory);
-    if (have_smaps) {
-        cr_assert_geq(memory.rss, 20 * 16);
-        cr_assert_leq(memory.rss, 20 * (16 + 128), "%lu KiB", memory.rss);
-    }
+    scratch_write(folder, "embed_tokens.bin", rows,
+                  (size_t)LARGE_ROWS * LARGE_HIDDEN * sizeof *rows);
+    scratch_path(folder, "embed_tokens.bin", path);
+    free(rows);
+}
+
+/* Gathers rows here and there, checks their values, and gives the most that was resident, in KiB; 0
+ * where the system does not tell. */
+static unsigned long gather_randomly(const oc_embed_table *table, size_t count)
+{
+    static float row[LARGE_HIDDEN];
     unsigned long most = 0;
     uint32_t seed = 3;
-    for (int i = 0; i < 4000; i++) {
+    smaps memory;
+    for (size_t i = 0; i < count; i++) {
         seed = seed * 1664525u + 1013904223u;
-        int32_t id = (int32_t)((seed >> 8) % ROWS);
-        cr_assert_eq(oc_embed_table_gather(table, &id, 1, row, NULL), OCELLI_OK);
-        if (i % 50 == 0 && smaps_read(oc_embed_table_data(table), &memory) && memory.rss > most) {
+        size_t id = (seed >> 8) % LARGE_ROWS;
+        gather_one(table, id, row);
+        cr_assert_eq(row[0], (float)id);
+        cr_assert_eq(row[LARGE_HIDDEN - 1], (float)(id + LARGE_HIDDEN - 1));
+        if (i % 10 == 0 && smaps_read(oc_embed_table_data(table), &memory) && memory.rss > most) {
             most = memory.rss;
         }
     }
-    cr_assert_leq(most, OC_EMBED_RESIDENT_BUDGET / 1024, "%lu KiB", most);
+    return most;
+}
+
+/* A table beyond its budget: whatever the page cache's folios are, nothing of it is resident, and the
+ * values are right. */
+Test(embed_table, budget_holds_under_random_ids)
+{
+    static const uint64_t budgets[] = {0, 1, 1 << 20, 8 << 20, (32 << 20) - 1};
+    char path[SCRATCH_PATH];
+    scratch folder = scratch_open();
+    make_large(&folder, path);
+    for (size_t b = 0; b < sizeof budgets / sizeof *budgets; b++) {
+        oc_embed_table *table =
+            acquire_within(budgets[b], path, 0, OC_F32, LARGE_ROWS, LARGE_HIDDEN, true);
+        cr_assert_eq(gather_randomly(table, 2000), 0);
+        cr_assert_eq(oc_embed_table_resident_most(table), 0);
+        oc_embed_table_release(table);
+    }
+    oc_embed_table *table =
+        acquire_within(32 << 20, path, 0, OC_F32, LARGE_ROWS, LARGE_HIDDEN, true);
+    cr_assert_leq(gather_randomly(table, 2000), 32 << 10);
+    cr_assert_eq(oc_embed_table_resident_most(table), 32 << 20);
     oc_embed_table_release(table);
+    scratch_close(&folder);
+}
+
+/* A table within its budget stays; another holder with less has it given back at once. */
+Test(embed_table, the_least_budget_holds)
+{
+    const uint64_t all = (uint64_t)LARGE_ROWS * LARGE_HIDDEN * 4;
+    static float row[LARGE_HIDDEN];
+    char path[SCRATCH_PATH];
+    smaps memory = {0, 0};
+    scratch folder = scratch_open();
+    make_large(&folder, path);
+    oc_embed_table *first =
+        acquire_within(UINT64_MAX, path, 0, OC_F32, LARGE_ROWS, LARGE_HIDDEN, true);
+    cr_assert_eq(oc_embed_table_resident_most(first), all);
+    for (size_t i = 0; i < LARGE_ROWS; i++) {
+        gather_one(first, i, row);
+    }
+    if (smaps_read(oc_embed_table_data(first), &memory)) {
+        cr_assert_eq(memory.rss, all / 1024);
+    }
+    oc_embed_table *second =
+        acquire_within(8 << 20, path, 0, OC_F32, LARGE_ROWS, LARGE_HIDDEN, true);
+    cr_assert_eq(oc_embed_table_data(second), oc_embed_table_data(first));
+    cr_assert_eq(oc_embed_table_resident_most(first), 0);
+    if (smaps_read(oc_embed_table_data(first), &memory)) {
+        cr_assert_eq(memory.rss, 0);
+    }
+    oc_embed_table_release(second);
+    cr_assert_eq(gather_randomly(first, 1000), 0);
+    oc_embed_table_release(first);
+    scratch_close(&folder);
+}
+
+/* Few rows of a large table that may be resident: they and what surrounds them, at most what a page
+ * table maps. */
+Test(embed_table, memory_follows_the_rows)
+{
+    enum { ROWS = 20000, HIDDEN = 4096 }; /* 312 MiB */
+    static float row[HIDDEN];
+    char path[SCRATCH_PATH];
+    smaps memory;
+    scratch folder = scratch_open();
+    make_sparse(&folder, "embed_tokens.bin", (off_t)ROWS * HIDDEN * 4, path);
+    oc_embed_table *table = acquire_within(UINT64_MAX, path, 0, OC_F32, ROWS, HIDDEN, true);
+    for (size_t id = 0; id < ROWS; id += 1000) {
+        gather_one(table, id, row);
+    }
+    if (smaps_read(oc_embed_table_data(table), &memory)) {
+        cr_assert_geq(memory.rss, 20 * 16);
+        cr_assert_leq(memory.rss, 20 * (16 + 2048), "%lu KiB", memory.rss);
+    }
+    oc_embed_table_release(table);
+    scratch_close(&folder);
+}
+
+/* A file that becomes shorter while it is mapped: a refusal, not the end of the process; and once it
+ * is whole again the rows are there. */
+Test(embed_table, a_file_that_shrinks)
+{
+    static float row[LARGE_HIDDEN];
+    static const uint64_t budgets[] = {0, BUDGET};
+    char path[SCRATCH_PATH];
+    scratch folder = scratch_open();
+    for (size_t b = 0; b < 2; b++) {
+        ocelli_error err = {0};
+        int32_t id = LARGE_ROWS - 1;
+        make_large(&folder, path);
+        oc_embed_table *table =
+            acquire_within(budgets[b], path, 0, OC_F32, LARGE_ROWS, LARGE_HIDDEN, true);
+        cr_assert_eq(truncate(path, 1 << 20), 0);
+        cr_assert_eq(oc_embed_table_gather(table, &id, 1, row, &err), OCELLI_E_IO);
+        cr_assert(strstr(err.message, path) != NULL && strstr(err.message, "shorter") != NULL &&
+                      strstr(err.message, "1048576") != NULL,
+                  "%s", err.message);
+        cr_assert_eq(oc_embed_table_read(table, LARGE_ROWS - 1, row, &err), OCELLI_E_IO);
+        cr_assert_not_null(strstr(err.message, "shorter"), "%s", err.message);
+        cr_assert_eq(oc_embed_table_check(table, NULL), OCELLI_E_IO);
+        read_one(table, 3, row); /* it still has these bytes */
+        cr_assert_eq(row[1], 4);
+        oc_embed_table_release(table);
+    }
     scratch_close(&folder);
 }
 
@@ -397,8 +530,8 @@ Test(embed_table, reads_of_the_file)
             for (size_t i = 0; i < ROWS; i++) {
                 size_t id = i * 7 % ROWS;
                 oc_embed_table_expect(table, id);
-                oc_embed_table_read(table, id, row);
-                oc_embed_table_row(table, id, expected);
+                read_one(table, id, row);
+                gather_one(table, id, expected);
                 cr_assert_eq(memcmp(row, expected, widths[w] * sizeof *row), 0);
             }
             oc_embed_table_release(table);
@@ -408,7 +541,7 @@ Test(embed_table, reads_of_the_file)
     smaps before, after;
     bool have_smaps = smaps_read(oc_embed_table_data(table), &before);
     for (size_t i = 0; i < ROWS; i++) {
-        oc_embed_table_read(table, i, row);
+        read_one(table, i, row);
     }
     if (have_smaps) {
         cr_assert(smaps_read(oc_embed_table_data(table), &after));
@@ -429,7 +562,7 @@ Test(embed_table, reads_of_a_removed_file)
     oc_embed_table *table = acquire(path, 0, OC_F32, 2, 2, true);
     unlink(path);
     float row[2];
-    oc_embed_table_read(table, 1, row);
+    read_one(table, 1, row);
     cr_assert_eq(row[0], 3);
     cr_assert_eq(row[1], 4);
     oc_embed_table_release(table);

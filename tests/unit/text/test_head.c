@@ -85,7 +85,7 @@ static void open_fixture(fixture *f, int threads)
                   (size_t)VOCAB * HIDDEN * sizeof(float));
     cr_assert_eq(oc_embed_table_acquire(&f->table,
                                         scratch_path(&f->folder, "embed_tokens.bin", path), 0,
-                                        OC_F32, VOCAB, HIDDEN, true, &err),
+                                        OC_F32, VOCAB, HIDDEN, true, 0, &err),
                  OCELLI_OK, "%s", err.message);
     f->q8 = head_of(f, OC_FORMAT_Q8, &f->packed[0]);
     f->q4 = head_of(f, OC_FORMAT_Q4, &f->packed[1]);

@@ -155,6 +155,34 @@ Test(frames, exactly_so_many)
     cr_assert_not_null(strstr(err.message, "11"));
 }
 
+/* Qwen2-VL's rule: an even number, cut off where it lies between two frames. The numbers of clips that
+ * are sampled are golden_siblings' matter. */
+Test(frames, an_even_number)
+{
+    oc_frame_rule rule = {
+        .source_fps = 5, .sample_fps = 2, .min_frames = 4, .max_frames = 768, .even = true};
+    expect_indices(&rule, 13, (size_t[]){0, 3, 6, 9}, 4);
+    expect_indices(&rule, 1, (size_t[]){0}, 1);
+    expect_indices(&rule, 2, (size_t[]){0, 1}, 2);
+    expect_indices(&rule, 3, (size_t[]){0, 1}, 2);
+    rule.frame_count = 3;
+    expect_indices(&rule, 10, (size_t[]){0, 3, 6}, 3);
+    rule.frame_count = 0;
+    rule.sample_fps = 0;
+    expect_indices(&rule, 3, (size_t[]){0, 1, 2}, 3);
+    rule.max_frames = 5;
+    expect_indices(&rule, 7, (size_t[]){0, 1, 3, 5}, 4);
+    rule.max_frames = 1;
+    expect_indices(&rule, 7, (size_t[]){0}, 1);
+    /* Fast sampling of a slow clip, and the other way round. */
+    rule =
+        (oc_frame_rule){.source_fps = 1e-300, .sample_fps = 1e300, .max_frames = 768, .even = true};
+    expect_indices(&rule, 4, (size_t[]){0, 1, 2, 3}, 4);
+    rule =
+        (oc_frame_rule){.source_fps = 1e300, .sample_fps = 1e-300, .max_frames = 768, .even = true};
+    expect_indices(&rule, 4, (size_t[]){0}, 1);
+}
+
 Test(frames, rates_that_are_none)
 {
     static const struct {

@@ -68,6 +68,20 @@ Test(smart_size, refusals_name_both_sides_and_the_limit)
     cr_assert_not_null(strstr(err.message, "32"));
 }
 
+Test(smart_size, frames_may_be_sized_as_pictures)
+{
+    int height, width, alone_height, alone_width;
+    oc_size_rule rule = {.factor = 28, .temporal = 2, .min_pixels = 3136, .max_pixels = 602112};
+    cr_assert_eq(oc_smart_size_image(&rule, 720, 1280, &alone_height, &alone_width, NULL),
+                 OCELLI_OK);
+    rule.by_frame = true;
+    cr_assert_eq(oc_smart_size_video(&rule, 768, 720, 1280, &height, &width, NULL), OCELLI_OK);
+    cr_assert(height == alone_height && width == alone_width && height == 560 && width == 1008);
+    /* No least side of a frame. */
+    cr_assert_eq(oc_smart_size_video(&rule, 2, 20, 60, &height, &width, NULL), OCELLI_OK);
+    cr_assert_eq(oc_smart_size_video(&rule, 2, 5, 1005, &height, &width, NULL), OCELLI_E_LIMIT);
+}
+
 Test(smart_size, no_picture_has_zero_tokens)
 {
     oc_size_rule rule = {.factor = 32, .temporal = 2, .min_pixels = 0, .max_pixels = 1000000};

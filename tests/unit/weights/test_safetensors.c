@@ -184,7 +184,7 @@ Test(safetensors, other_files)
         const char *bytes, *words;
     } kinds[] = {
         {"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4255140312\n",
-         "Git LFS pointer, not the weights; run `git lfs pull`"},
+         "is a Git LFS pointer, not the file: run git lfs pull"},
         {"GGUF\3\0\0\0", "a GGUF file"},
         {"PK\3\4\24\0\10\10", "a PyTorch archive"},
         {"<!DOCTYPE html><html>", "a web page"},

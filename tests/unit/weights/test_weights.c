@@ -278,6 +278,23 @@ Test(weights, index_is_checked)
     expect_failure(folder.path, OCELLI_E_FORMAT, "not valid JSON");
     scratch_write(&folder, index_name, "{}", 2);
     expect_failure(folder.path, OCELLI_E_FORMAT, "weight_map must be an object");
+    /* Hundreds of thousands of files: refused without looking for one of them. */
+    enum { MANY = 100000, ENTRY = 40 };
+    char *many = malloc((size_t)MANY * ENTRY + 64);
+    cr_assert_not_null(many);
+    size_t used = (size_t)snprintf(many, ENTRY, "{\"weight_map\":{");
+    for (int i = 0; i < MANY; i++) {
+        used += (size_t)snprintf(many + used, ENTRY, "%s\"t%d\":\"m-%d.safetensors\"",
+                                 i > 0 ? "," : "", i, i);
+    }
+    memcpy(many + used, "}}", 2);
+    scratch_write(&folder, index_name, many, used + 2);
+    free(many);
+    expect_failure(folder.path, OCELLI_E_LIMIT,
+                   "model.safetensors.index.json names 100000 files, more than the 4096");
+    scratch_write(&folder, index_name,
+                  "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1519\n", 69);
+    expect_failure(folder.path, OCELLI_E_FORMAT, "Git LFS pointer, not the file: run git lfs pull");
     /* A sound one, which lists a tensor twice but alike, and leaves one out that its shard has. */
     write_index(&folder, "{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\","
                          "\"a\":\"one.safetensors\"}");

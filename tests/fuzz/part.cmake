@@ -1,0 +1,16 @@
+# Fuzz targets, one per format: fuzz_NAME.c. Here each replays its corpus; with -DOCELLI_FUZZ=ON and clang it
+# is a libFuzzer program instead (README.md of this folder).
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/fuzz_*.c)
+foreach(source IN LISTS fuzz_sources)
+  get_filename_component(name ${source} NAME_WE)
+  string(REPLACE "fuzz_" "" format ${name})
+  add_executable(${name} ${source} ${CMAKE_CURRENT_LIST_DIR}/fuzz.c)
+  target_link_libraries(${name} PRIVATE ocelli_inside)
+  if(OCELLI_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_test(NAME ${name} COMMAND ${name} -runs=0 ${CMAKE_CURRENT_LIST_DIR}/corpus/${format})
+  else()
+    target_sources(${name} PRIVATE ${CMAKE_CURRENT_LIST_DIR}/replay.c)
+    add_test(NAME ${name} COMMAND ${name} ${CMAKE_CURRENT_LIST_DIR}/corpus/${format})
+  endif()
+endforeach()
