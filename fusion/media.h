@@ -13,8 +13,8 @@ typedef struct oc_medium {
     size_t grid_t, grid_h, grid_w; /* in patches; grid_t counts frame pairs, 1 for a picture */
     size_t merge_size;
     const double *timestamps; /* [grid_t] seconds; a clip's */
-    /* [grid_t] of a clip that is one block of the prompt: where each frame pair lies on the time axis,
-     * not descending. NULL: every pair is a block of its own, announced by its timestamp. */
+    /* [grid_t] of a clip that is one block of the prompt: where each frame pair lies on the time
+     * axis, not descending. NULL: every pair is a block of its own, announced by its timestamp. */
     const int32_t *times;
     oc_hash identity;  /* of pixels and size: two media with one identity have equal rows */
     const float *rows; /* [tokens, width]; NULL: planned, not encoded */

@@ -132,8 +132,8 @@ static ocelli_status draft_items(oc_ids *ids, size_t *order, draft *d, const oc_
     return flush(d, bpe, ids, err);
 }
 
-/* Repeats the n-th pad of each kind as often as the n-th block of that kind, a frame pair or the whole
- * medium, has rows. */
+/* Repeats the n-th pad of each kind as often as the n-th block of that kind, a frame pair or the
+ * whole medium, has rows. */
 typedef struct pad_cursor {
     bool video;
     size_t next, pair; /* in order; the frame pair of a clip */

@@ -41,9 +41,9 @@ typedef struct oc_config_texts {
 ocelli_status oc_config_read_texts(oc_config *out, const oc_config_texts *texts, ocelli_error *err);
 void oc_config_close(oc_config *config);
 
-/* The times of a clip's frame pairs where the family has a clip as one block of the prompt (media.h):
- * *times gets them, [pairs], to be freed with oc_free; NULL where every pair is a block of its own.
- * seconds: from one frame pair to the next. */
+/* The times of a clip's frame pairs where the family has a clip as one block of the prompt
+ * (media.h): *times gets them, [pairs], to be freed with oc_free; NULL where every pair is a block
+ * of its own. seconds: from one frame pair to the next. */
 ocelli_status oc_config_clip_times(int32_t **times, const oc_config *config, size_t pairs,
                                    double seconds, ocelli_error *err);
 

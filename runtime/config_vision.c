@@ -63,6 +63,12 @@ static ocelli_status read_learned(oc_vit_config *out, oc_json_object vision, oce
         read_blocks(out, vision, "deepstack_visual_indexes", taps, OC_VIT_MOST_TAPS, &count, err));
     for (size_t i = 0; i < count; i++) {
         out->taps[i] = (size_t)taps[i];
+        if (i > 0 &&
+            taps[i] <= taps[i - 1]) { /* the decoder takes them in the order of the blocks */
+            return oc_fail(err, OCELLI_E_FORMAT,
+                           "%s: deepstack_visual_indexes must ascend, but %lld follows %lld",
+                           vision.file, (long long)taps[i], (long long)taps[i - 1]);
+        }
     }
     out->tap_count = count;
     return OCELLI_OK;
@@ -74,9 +80,11 @@ static ocelli_status read_windows(oc_vit_config *out, oc_json_object vision,
 {
     enum { DEFAULTS = sizeof rules->whole / sizeof *rules->whole };
     int64_t whole[OC_VIT_MOST_LAYERS];
-    size_t count = DEFAULTS, pixels;
-    for (size_t i = 0; i < DEFAULTS; i++) {
-        whole[i] = rules->whole[i];
+    size_t count = 0, pixels;
+    for (size_t i = 0; i < DEFAULTS; i++) { /* a tower that is less deep has fewer */
+        if ((size_t)rules->whole[i] < out->layers) {
+            whole[count++] = rules->whole[i];
+        }
     }
     OC_TRY(oc_config_size(vision, "window_size", 1, MOST_WINDOW, rules->window_size, &pixels, err));
     out->window = pixels / (size_t)out->patch.merge_size / (size_t)out->patch.patch_size;
@@ -169,8 +177,8 @@ ocelli_status oc_config_read_vision(oc_config *config, oc_json_object top, ocell
     return OCELLI_OK;
 }
 
-/* size.shortest_edge and longest_edge are areas, whatever their names; some files call them min_pixels
- * and max_pixels. The same keys at the top go before. */
+/* size.shortest_edge and longest_edge are areas, whatever their names; some files call them
+ * min_pixels and max_pixels. The same keys at the top go before. */
 static ocelli_status read_size(oc_size_rule *rule, const oc_vit_config *vit, oc_json_object top,
                                int64_t least, int64_t most, ocelli_error *err)
 {

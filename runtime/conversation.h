@@ -27,8 +27,8 @@ typedef struct oc_conversation {
 
 void oc_conversation_close(oc_conversation *talk);
 /* Copies texts and keeps visuals. OCELLI_E_ARGUMENT: a part with both or neither, text that is not
- * UTF-8; and what the template of this style would lose, for Qwen3-VL's a system message that is not the
- * first and pictures that are not a user's. */
+ * UTF-8; and what the template of this style would lose, for Qwen3-VL's a system message that is
+ * not the first and pictures that are not a user's. */
 ocelli_status oc_conversation_add(oc_conversation *talk, oc_chat_style style, ocelli_role role,
                                   const ocelli_part *parts, size_t count, ocelli_error *err);
 /* Appends an answer by its ids, which are copied. */

@@ -45,10 +45,10 @@ typedef struct oc_vision_rules {
 
 /* How a clip stands in the prompt. */
 typedef enum oc_clip_style {
-    OC_CLIP_PAIRS, /* every frame pair is a block of its own behind "<0.2 seconds>"; its size is
+    OC_CLIP_PAIRS,   /* every frame pair is a block of its own behind "<0.2 seconds>"; its size is
                      * chosen for the whole clip; frames are sampled evenly from first to last */
-    OC_CLIP_INDEXED, /* one run of pads, the time axis counts frame pairs; every frame's size is chosen
-                      * as a picture's; an even number of frames is sampled */
+    OC_CLIP_INDEXED, /* one run of pads, the time axis counts frame pairs; every frame's size is
+                      * chosen as a picture's; an even number of frames is sampled */
     OC_CLIP_TIMED    /* the same, but the time axis counts tokens_per_second */
 } oc_clip_style;
 

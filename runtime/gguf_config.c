@@ -110,7 +110,7 @@ static ocelli_status rows_of(const oc_gguf *file, const char *name, int64_t *out
     return OCELLI_OK;
 }
 
-/* ---- the text model --------------------------------------------------------------------------- */
+/* ---- the text model -------------------------------------------------------------------------- */
 
 /* Ids of tokens that have a task; -1: there is no such token. */
 enum { IMAGE_PAD, VIDEO_PAD, VISION_START, VISION_END, TURN_END, TEXT_END, TASKS };
@@ -243,7 +243,7 @@ static ocelli_status put_ends(cJSON *to, const oc_gguf *file, const int64_t ids[
                                                       : OCELLI_OK;
 }
 
-/* ---- the vision file ---------------------------------------------------------------------------- */
+/* ---- the vision file ------------------------------------------------------------------------- */
 
 static ocelli_status check_true(const oc_gguf *file, const char *key, ocelli_error *err)
 {
@@ -380,7 +380,7 @@ static ocelli_status put_pixels(cJSON *to, const oc_gguf *file, const oc_family 
     return put_number(size, "longest_edge", (double)family->vision->image_most, err);
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 ocelli_status oc_gguf_is_vision(const oc_gguf *file, bool *vision, ocelli_error *err)
 {

@@ -41,8 +41,8 @@ struct ocelli_model {
 
 ocelli_model *oc_model_retain(ocelli_model *model);
 
-/* Keys and values are kept in float32 beside float32 weights; else in bfloat16 where the CPU multiplies
- * it and in float16 where not. */
+/* Keys and values are kept in float32 beside float32 weights; else in bfloat16 where the CPU
+ * multiplies it and in float16 where not. */
 oc_kv_shape oc_model_kv_shape(const ocelli_model *model);
 
 /* Rows of a prefill step when the caller does not say. */
@@ -53,9 +53,9 @@ bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, si
 bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w,
                              size_t *bytes);
 
-/* Waits for the model's turn to compute and takes it, with that much free in model->scratch; what is
- * for messages. OCELLI_E_IO when a file of the model has become shorter: to read on would end the
- * process. On failure the turn is not taken. */
+/* Waits for the model's turn to compute and takes it, with that much free in model->scratch; what
+ * is for messages. OCELLI_E_IO when a file of the model has become shorter: to read on would end
+ * the process. On failure the turn is not taken. */
 ocelli_status oc_model_begin(ocelli_model *model, size_t scratch, const char *what,
                              ocelli_error *err);
 /* Gives the turn back. Scratch is kept for the next one unless it is very large. */
@@ -64,7 +64,8 @@ void oc_model_end(ocelli_model *model);
 /* Which format of the decoder's matrices a quantisation stands for, and of the tower's. */
 oc_format oc_quant_format(ocelli_quant quant);
 oc_format oc_vision_format(ocelli_vision vision);
-/* The form that default stands for beside a quantisation: the reference path is exact everywhere. */
+/* The form that default stands for beside a quantisation:
+ * the reference path is exact everywhere. */
 ocelli_vision oc_vision_beside(ocelli_vision vision, ocelli_quant quant);
 
 /* OCELLI_E_ARGUMENT, saying what to give, for a text model without its vision file. */

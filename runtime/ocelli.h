@@ -70,7 +70,8 @@ typedef struct ocelli_error {
 OCELLI_API const char *ocelli_status_name(ocelli_status status);
 /* "0.1.0" */
 OCELLI_API const char *ocelli_version(void);
-/* What this build was made with, one line: "blas openblas, unicode utf8proc, pictures png jpeg bmp pnm". */
+/* What this build was made with, one line: "blas openblas, unicode utf8proc, pictures png jpeg bmp
+ * pnm". */
 OCELLI_API const char *ocelli_build_info(void);
 
 /* ---- model --------------------------------------------------------------------------------- */
@@ -107,7 +108,8 @@ OCELLI_API const char *ocelli_quant_name(ocelli_quant quant);
 /* 0 and *out set, or -1 for an unknown name. */
 OCELLI_API int ocelli_quant_from_name(const char *name, ocelli_quant *out);
 
-/* How the vision tower's matrices are held. Its norms, biases and position table are float32 always. */
+/* How the vision tower's matrices are held. Its norms, biases and position table are float32
+ * always. */
 typedef enum ocelli_vision {
     OCELLI_VISION_DEFAULT = 0, /* a package: as packed; else BF16, or F32 beside QUANT_F32 */
     OCELLI_VISION_F32 = 1,     /* the reference path */
@@ -129,14 +131,14 @@ typedef struct ocelli_model_options {
     ocelli_progress_fn progress; /* NULL: none; told while weights are packed */
     void *progress_user;
     ocelli_vision vision;
-    int plan_only; /* nonzero: sizes, tokens and memory can be asked for, at once; no weight is read,
-                    * and nothing can be encoded or answered (OCELLI_E_STATE) */
+    int plan_only; /* nonzero: sizes, tokens and memory can be asked for, at once; no weight is
+                    * read, and nothing can be encoded or answered (OCELLI_E_STATE) */
     uint64_t embed_budget; /* bytes of the embedding table that may be resident in this process: a
                             * larger one's rows are read from the file each time, and none of them
                             * stays. The answer does not depend on it. Models of one process share a
                             * table, and the least of their budgets */
-    /* The vision file that belongs to a GGUF text model; NULL: the one of its folder, if a folder is
-     * opened, else none, and the model only reads text. */
+    /* The vision file that belongs to a GGUF text model; NULL: the one of its folder, if a folder
+     * is opened, else none, and the model only reads text. */
     const char *mmproj;
     int needs_vision; /* nonzero: a model that cannot see is refused at once */
 } ocelli_model_options;
@@ -146,9 +148,9 @@ typedef struct ocelli_model_options {
             OCELLI_VISION_DEFAULT, 0, UINT64_C(64) << 20, NULL, 0                                  \
     }
 
-/* Opens a Hugging Face checkpoint directory, a package, a GGUF text model, or a directory that holds one
- * and its vision file. Weights are mapped and used in place where their form allows. OCELLI_E_IO,
- * _FORMAT, _UNSUPPORTED, _MEMORY, _CANCELLED. */
+/* Opens a Hugging Face checkpoint directory, a package, a GGUF text model, or a directory that
+ * holds one and its vision file. Weights are mapped and used in place where their form allows.
+ * OCELLI_E_IO, _FORMAT, _UNSUPPORTED, _MEMORY, _CANCELLED. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
                                                         const ocelli_model_options *options,
                                                         ocelli_error *err);
@@ -236,8 +238,9 @@ typedef struct ocelli_pack_options {
             OCELLI_VISION_DEFAULT, NULL                                                            \
     }
 
-/* Writes a package of the checkpoint, or of a GGUF text model and its vision file: into a temporary folder beside directory_out, synced, then
- * renamed, so that a killed or failed run leaves no half package. */
+/* Writes a package of the checkpoint, or of a GGUF text model and its vision file: into a temporary
+ * folder beside directory_out, synced, then renamed, so that a killed or failed run leaves no half
+ * package. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_pack(const char *checkpoint, const char *directory_out,
                                                   const ocelli_pack_options *options,
                                                   ocelli_error *err);
@@ -299,8 +302,8 @@ typedef struct ocelli_visual_options {
                                   * clip stops before its next two frames, a picture at its end */
     void *progress_user;
     double frames_per_second; /* a clip: how many of its frames there are to a second (frames used,
-                               * over frames there were, times their rate); for families whose time axis
-                               * counts seconds. 0: told from the first time and the last */
+                               * over frames there were, times their rate); for families whose time
+                               * axis counts seconds. 0: told from the first time and the last */
 } ocelli_visual_options;
 #define OCELLI_VISUAL_OPTIONS_INIT                                                                 \
     {                                                                                              \
@@ -415,9 +418,9 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_describe(ocelli_session *se
 /* Receives valid UTF-8, whole characters only. Return nonzero to stop. */
 typedef int (*ocelli_piece_fn)(void *user, const char *text, size_t length);
 
-/* Sees the logits, float32 [vocab], of the next token, the end of the answer included, before any penalty;
- * they are valid during the call.
- * Returns the id to take, or a negative number to leave the choice to the options. */
+/* Sees the logits, float32 [vocab], of the next token, the end of the answer included, before any
+ * penalty; they are valid during the call. Returns the id to take, or a negative number to leave
+ * the choice to the options. */
 typedef int32_t (*ocelli_choose_fn)(void *user, const float *logits, size_t vocab);
 
 typedef struct ocelli_generate_options {
@@ -466,10 +469,11 @@ typedef struct ocelli_result {
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_generate(
     ocelli_session *session, const ocelli_generate_options *options, ocelli_piece_fn on_piece,
     void *user, ocelli_result *result, ocelli_error *err);
-/* Answers count different sessions of one model, decoding them together: each step reads the weights once
- * for all, and every answer has the bits it would have alone. options are shared; on_piece (may be NULL)
- * is told users[i] (users may be NULL) with the pieces of session i; results [count] or NULL, each with
- * its struct_size set. Fails as a whole, before anything is computed, if a prompt does not fit. */
+/* Answers count different sessions of one model, decoding them together: each step reads the
+ * weights once for all, and every answer has the bits it would have alone. options are shared;
+ * on_piece (may be NULL) is told users[i] (users may be NULL) with the pieces of session i; results
+ * [count] or NULL, each with its struct_size set. Fails as a whole, before anything is computed, if
+ * a prompt does not fit. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_generate_together(
     ocelli_session *const *sessions, size_t count, const ocelli_generate_options *options,
     ocelli_piece_fn on_piece, void *const *users, ocelli_result *results, ocelli_error *err);

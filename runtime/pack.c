@@ -1,8 +1,8 @@
 /* pack.c - a checkpoint to a package, tensor by tensor: memory for one at a time.
  *
  * Each tower is asked to load twice through a loader that keeps nothing: once to learn the sizes,
- * since the header of a safetensors file comes first, and once to write. So the package holds exactly
- * what the towers ask for, by the names they ask for. */
+ * since the header of a safetensors file comes first, and once to write. So the package holds
+ * exactly what the towers ask for, by the names they ask for. */
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"
@@ -149,8 +149,8 @@ static ocelli_status walk_vision(job *j, oc_loader *loader, ocelli_error *err)
     return OCELLI_OK;
 }
 
-/* sink NULL: nothing is wanted but the sizes. *elements goes in as what progress is measured against
- * and comes out as how much there was. */
+/* sink NULL: nothing is wanted but the sizes. *elements goes in as what progress is measured
+ * against and comes out as how much there was. */
 static ocelli_status walk(job *j, walk_fn tower, oc_format format, const oc_loader_sink *sink,
                           const char *what, uint64_t *elements, ocelli_error *err)
 {

@@ -1,4 +1,5 @@
-/* session.c - a session's life: opened, told messages, asked what it would take. generate.c answers. */
+/* session.c - a session's life: opened, told messages, asked what it would take. generate.c
+ * answers. */
 #include "runtime/session.h"
 
 #include "runtime/base/memory.h"

@@ -1,6 +1,6 @@
-/* source.h - where a model comes from: a checkpoint folder, a package, or GGUF files. Whoever opens or
- * packs a model asks here for its configuration, weights, tokenizer and template and need not know
- * which of them it was. */
+/* source.h - where a model comes from: a checkpoint folder, a package, or GGUF files. Whoever opens
+ * or packs a model asks here for its configuration, weights, tokenizer and template and need not
+ * know which of them it was. */
 #ifndef OC_SOURCE_H
 #define OC_SOURCE_H
 
@@ -27,10 +27,10 @@ typedef struct oc_source {
 } oc_source;
 
 /* path: a folder with config.json and weights; a package; a GGUF text model; or a folder that holds
- * exactly one of them and at most one vision file, and no checkpoint. vision: the vision file (mmproj)
- * of a GGUF text model, NULL: the folder's, or none. OCELLI_E_IO, OCELLI_E_ARGUMENT (a vision file
- * beside what is no GGUF model), OCELLI_E_FORMAT, OCELLI_E_UNSUPPORTED; two files that do not belong
- * together as oc_gguf_config_make says. */
+ * exactly one of them and at most one vision file, and no checkpoint. vision: the vision file
+ * (mmproj) of a GGUF text model, NULL: the folder's, or none. OCELLI_E_IO, OCELLI_E_ARGUMENT (a
+ * vision file beside what is no GGUF model), OCELLI_E_FORMAT, OCELLI_E_UNSUPPORTED; two files that
+ * do not belong together as oc_gguf_config_make says. */
 ocelli_status oc_source_open(oc_source *out, const char *path, const char *vision,
                              ocelli_error *err);
 /* Accepts a zero one. Weights that were opened from it must be closed before. */
@@ -47,9 +47,9 @@ ocelli_status oc_source_tokenizer(oc_source *source, size_t id_limit, oc_bpe **o
 ocelli_status oc_source_template(const oc_source *source, oc_chat_style style,
                                  oc_chat_template *out, ocelli_error *err);
 
-/* One of the text files of the model, by the name it has in a checkpoint; *text [*size] is NULL if the
- * model has none. *owned: free it with oc_free; else it lives as long as the source. The tokenizer must
- * have been asked for before. */
+/* One of the text files of the model, by the name it has in a checkpoint; *text [*size] is NULL if
+ * the model has none. *owned: free it with oc_free; else it lives as long as the source. The
+ * tokenizer must have been asked for before. */
 ocelli_status oc_source_file(const oc_source *source, const char *name, const char **text,
                              size_t *size, bool *owned, ocelli_error *err);
 

@@ -10,12 +10,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 bool oc_source_is_gguf_name(const char *name)
 {
     static const char ending[] = ".gguf";
     size_t length = strlen(name);
-    return length >= sizeof ending - 1 && strcmp(name + length - (sizeof ending - 1), ending) == 0;
+    return length >= sizeof ending - 1 &&
+           strcasecmp(name + length - (sizeof ending - 1), ending) == 0;
 }
 
 ocelli_status oc_source_folder_look(const char *directory, bool *found, ocelli_error *err)

@@ -1,5 +1,5 @@
-/* verify.c - proves a package: every file's hash, that a tied head is the quantisation of the table,
- * and that the compiled tokenizer is what its files give. */
+/* verify.c - proves a package: every file's hash, that a tied head is the quantisation of the
+ * table, and that the compiled tokenizer is what its files give. */
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"
@@ -76,8 +76,8 @@ static ocelli_status check_hash(const check *c, const oc_package_file *file, oce
     return status;
 }
 
-/* Packs the table's rows tile by tile and compares with the head's bytes; on the way the fingerprint
- * of the table's values is taken. */
+/* Packs the table's rows tile by tile and compares with the head's bytes; on the way the
+ * fingerprint of the table's values is taken. */
 static ocelli_status compare_head(const check *c, const oc_embed_table *table,
                                   const oc_matrix *head, ocelli_error *err)
 {

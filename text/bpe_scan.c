@@ -1,5 +1,5 @@
-/* bpe_scan.c - see bpe_scan.h. Two passes over the text: the first proves that it is JSON, finds the
- * tables and counts their entries (so that memory is asked for once), the second reads.
+/* bpe_scan.c - see bpe_scan.h. Two passes over the text: the first proves that it is JSON, finds
+ * the tables and counts their entries (so that memory is asked for once), the second reads.
  *
  * The file is mapped, so another program may change it between the passes: the second trusts the
  * first only for how much room there is, and never writes beyond it. */
@@ -241,8 +241,8 @@ ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err)
 
 /* ---- the second pass ------------------------------------------------------------------------ */
 
-/* Decodes a string into text [room], NUL-ended. What is written, the NUL included, is less than what
- * is read, so reading no more than room is writing no more. */
+/* Decodes a string into text [room], NUL-ended. What is written, the NUL included, is less than
+ * what is read, so reading no more than room is writing no more. */
 static bool read_string(oc_json_scan *in, char *text, size_t room, size_t *length)
 {
     if (!oc_scan_next_is(in, '"')) {

@@ -1,6 +1,6 @@
-/* bpe_scan.h - the two large tables of a tokenizer file, the vocabulary and the merges, without a tree
- * of JSON nodes: 300 thousand of them cost 60 MB and most of the time of opening. The rest of the
- * file, a few kilobytes, is handed out for cJSON. For text/bpe*.c only. */
+/* bpe_scan.h - the two large tables of a tokenizer file, the vocabulary and the merges, without a
+ * tree of JSON nodes: 300 thousand of them cost 60 MB and most of the time of opening. The rest of
+ * the file, a few kilobytes, is handed out for cJSON. For text/bpe*.c only. */
 #ifndef OC_TEXT_BPE_SCAN_H
 #define OC_TEXT_BPE_SCAN_H
 
@@ -33,9 +33,9 @@ ocelli_status oc_bpe_scan_use(oc_bpe_scan *out, const char *name, const char *te
                               ocelli_error *err);
 void oc_bpe_scan_close(oc_bpe_scan *scan);
 
-/* Finds model.vocab, if it is an object, and model.merges, if it is a list, and parses the rest: *rest
- * is the file with both of them empty. All of the file is checked to be JSON, more strictly than
- * cJSON does. OCELLI_E_FORMAT. */
+/* Finds model.vocab, if it is an object, and model.merges, if it is a list, and parses the rest:
+ * *rest is the file with both of them empty. All of the file is checked to be JSON, more strictly
+ * than cJSON does. OCELLI_E_FORMAT. */
 ocelli_status oc_bpe_scan_tokenizer(oc_bpe_scan *scan, oc_json *rest, ocelli_error *err);
 /* The same for a vocab.json, which is nothing but the vocabulary. */
 ocelli_status oc_bpe_scan_vocabulary(oc_bpe_scan *scan, ocelli_error *err);

@@ -47,8 +47,9 @@ typedef struct oc_chat_tool {
 /* Whose template. */
 typedef enum oc_chat_style {
     OC_CHAT_TOOLS, /* Qwen3-VL: system first or not at all, pictures of users, tools */
-    OC_CHAT_PLAIN /* Qwen2-VL, Qwen2.5-VL: every message as it stands, with pictures in any, and "You
-                    * are a helpful assistant." before a first one that is not of the system; no tools */
+    OC_CHAT_PLAIN  /* Qwen2-VL, Qwen2.5-VL: every message as it stands, with pictures in any, and
+                    * "You are a helpful assistant." before a first one that is not of the system;
+                    * no tools */
 } oc_chat_style;
 
 typedef struct oc_chat_options {
@@ -85,10 +86,11 @@ ocelli_status oc_chat_items_ids(oc_chat_items *items, const int32_t *ids, size_t
 /* Renders all messages. A media item stands for "<|vision_start|><|image_pad|><|vision_end|>" (or
  * video_pad): expanding it is fusion's work. Text next to text of the same kind becomes one item,
  * so with special_in_text a control token may be spelled across parts, as in the reference. In
- * Qwen3-VL's style a system message counts only if it is the first, as in the template, and a picture
- * in a system or an assistant's message, which the template would lose without a word, is
- * OCELLI_E_ARGUMENT; so is a tool or call that is not JSON. In Qwen2-VL's style tools and calls, of which
- * the template knows nothing, are not looked at. out is empty (zero) before, and after a failure. */
+ * Qwen3-VL's style a system message counts only if it is the first, as in the template, and a
+ * picture in a system or an assistant's message, which the template would lose without a word, is
+ * OCELLI_E_ARGUMENT; so is a tool or call that is not JSON. In Qwen2-VL's style tools and calls, of
+ * which the template knows nothing, are not looked at. out is empty (zero) before, and after a
+ * failure. */
 ocelli_status oc_chat_render(oc_chat_items *out, const oc_chat_message *messages, size_t count,
                              const oc_chat_options *options, ocelli_error *err);
 
@@ -110,11 +112,11 @@ typedef enum oc_chat_template {
     OC_TEMPLATE_UNKNOWN /* another one, or one that cannot be read */
 } oc_chat_template;
 
-/* Compares a template [length] with those that oc_chat_render was tested against in this style, byte for
- * byte but for line ends at its end: known or unknown. */
+/* Compares a template [length] with those that oc_chat_render was tested against in this style,
+ * byte for byte but for line ends at its end: known or unknown. */
 oc_chat_template oc_chat_judge_template(const char *text, size_t length, oc_chat_style style);
-/* The same of the template of a checkpoint (chat_template.jinja, else chat_template.json, else the one
- * in tokenizer_config.json), which may be absent. Fails only for want of memory. */
+/* The same of the template of a checkpoint (chat_template.jinja, else chat_template.json, else the
+ * one in tokenizer_config.json), which may be absent. Fails only for want of memory. */
 ocelli_status oc_chat_check_template(const char *directory, oc_chat_style style,
                                      oc_chat_template *out, ocelli_error *err);
 

@@ -2,7 +2,8 @@
  *
  * The checkpoint's template is a Jinja program; an interpreter for it would be larger than the
  * decoder and would run what strangers wrote. This follows the programs of Qwen3-VL and of Qwen2-VL
- * (Qwen2.5-VL's is the same) step by step and is tested against their renderings; oc_chat_check_template tells when a checkpoint brings another.
+ * (Qwen2.5-VL's is the same) step by step and is tested against their renderings;
+ * oc_chat_check_template tells when a checkpoint brings another.
  *
  * Text of the template is always read for control tokens, text of the messages only if asked. */
 #include "text/chat.h"

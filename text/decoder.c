@@ -1,4 +1,5 @@
-/* decoder.c - the decoder's forward pass, straight: see decoder.h for what goes in and comes out. */
+/* decoder.c - the decoder's forward pass, straight:
+ * see decoder.h for what goes in and comes out. */
 #include "text/decoder.h"
 
 #include "runtime/kernels/linear.h"
@@ -72,8 +73,8 @@ static void read_inputs(pass *p)
     }
 }
 
-/* Norm per head, unless plain_heads, then rotary, on q and k; keys and values go into the caches, every row of the
- * forward before any of them is attended to. */
+/* Norm per head, unless plain_heads, then rotary, on q and k; keys and values go into the caches,
+ * every row of the forward before any of them is attended to. */
 static void place_keys(pass *p, const oc_decoder_layer *layer, size_t index)
 {
     const oc_decoder_config *config = p->config;

@@ -18,7 +18,8 @@ static ocelli_status fetch_experts(oc_loader *loader, oc_decoder_layer *layer, s
     if (layer->experts == NULL) {
         return oc_fail_memory(err, "the experts of a layer");
     }
-    /* A flipped expert changes an answer more than any rounding of weights: the router stays exact. */
+    /* A flipped expert changes an answer more than any rounding of weights:
+     * the router stays exact. */
     snprintf(router, sizeof router, OC_LAYER_PREFIX "%zu.mlp.gate.weight", index);
     OC_TRY(oc_loader_matrix_as(loader, router, config->experts, config->hidden, OC_FORMAT_F32,
                                &layer->router, err));

@@ -8,10 +8,10 @@
  *
  * A table within its budget is read through the mapping, and what has been read stays resident. The
  * rows of a larger one are read from the file, one by one, and nothing of it is. That is not only
- * less memory: a fault maps what surrounds the row, as much of the page cache's large folio as fits a
- * page table (2 MiB, on Linux since 6.11, where a file was written or read in large pieces), so that
- * random rows soon make the whole table resident, and giving pages back to hold a budget makes a row
- * cost a hundred times its read. */
+ * less memory: a fault maps what surrounds the row, as much of the page cache's large folio as fits
+ * a page table (2 MiB, on Linux since 6.11, where a file was written or read in large pieces), so
+ * that random rows soon make the whole table resident, and giving pages back to hold a budget makes
+ * a row cost a hundred times its read. */
 #ifndef OC_TEXT_EMBED_TABLE_H
 #define OC_TEXT_EMBED_TABLE_H
 
@@ -21,11 +21,11 @@ typedef struct oc_embed_table oc_embed_table;
 
 /* Maps path read-only, or takes a table that is already mapped: rows [vocab, hidden] of dtype begin
  * at byte offset. exact_file: the table is the whole file (embed_tokens.bin; offset 0), whose size
- * must be vocab * hidden * size of dtype to the byte. budget: bytes of it that may be resident in this
- * process; of several holders' budgets the least one holds, from then on.
- * OCELLI_E_IO; OCELLI_E_FORMAT when the file is too short or not of the exact size (both sizes are
- * named); OCELLI_E_ARGUMENT for a dtype that is not a weight's or an empty shape. May be called
- * from any thread. */
+ * must be vocab * hidden * size of dtype to the byte. budget: bytes of it that may be resident in
+ * this process; of several holders' budgets the least one holds, from then on. OCELLI_E_IO;
+ * OCELLI_E_FORMAT when the file is too short or not of the exact size (both sizes are named);
+ * OCELLI_E_ARGUMENT for a dtype that is not a weight's or an empty shape. May be called from any
+ * thread. */
 ocelli_status oc_embed_table_acquire(oc_embed_table **out, const char *path, uint64_t offset,
                                      oc_dtype dtype, size_t vocab, size_t hidden, bool exact_file,
                                      uint64_t budget, ocelli_error *err);
@@ -39,9 +39,9 @@ ocelli_status oc_embed_table_gather(const oc_embed_table *table, const int32_t *
                                     float *out, ocelli_error *err);
 
 /* One row, row < vocab, into out [hidden], by a read of the file, not through the mapping: for many
- * scattered rows, each needed once. Neither a page fault each (with its neighbours mapped: ten times
- * the time of the read) nor memory that stays with the process. OCELLI_E_IO: the file became shorter,
- * or the disk fails. May be called by several threads at once. */
+ * scattered rows, each needed once. Neither a page fault each (with its neighbours mapped: ten
+ * times the time of the read) nor memory that stays with the process. OCELLI_E_IO: the file became
+ * shorter, or the disk fails. May be called by several threads at once. */
 ocelli_status oc_embed_table_read(const oc_embed_table *table, size_t row, float *out,
                                   ocelli_error *err);
 /* Says that oc_embed_table_read of row, row < vocab, will follow: rows that are still on the disk

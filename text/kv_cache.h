@@ -1,8 +1,9 @@
 /* kv_cache.h - keys and values of one session, in pages that are added as the session grows.
  *
- * A slot is a token's place in the cache; it is not its rotary position (a picture fills h * w slots
- * and advances the position by max(h, w)). The cache does not know how many slots are valid: whoever
- * runs the decoder says which slot each row fills, and so a cache is truncated by writing over it. */
+ * A slot is a token's place in the cache; it is not its rotary position (a picture fills h * w
+ * slots and advances the position by max(h, w)). The cache does not know how many slots are valid:
+ * whoever runs the decoder says which slot each row fills, and so a cache is truncated by writing
+ * over it. */
 #ifndef OC_TEXT_KV_CACHE_H
 #define OC_TEXT_KV_CACHE_H
 

@@ -1,8 +1,8 @@
-/* bench_embed.c - the embedding table: what gathering a row costs, warm and from the disk, and what of
- * the table stays in memory, of one process and of several, within the budget and without one.
+/* bench_embed.c - the embedding table: what gathering a row costs, warm and from the disk, and what
+ * of the table stays in memory, of one process and of several, within the budget and without one.
  *
- * Ids are random, all equally likely, which is the worst that a table can meet. Models are opened to
- * plan only: nothing but the table is read. */
+ * Ids are random, all equally likely, which is the worst that a table can meet. Models are opened
+ * to plan only: nothing but the table is read. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/bench_run.h"
@@ -187,8 +187,8 @@ static ocelli_status time_cold(bench *b, size_t count, const char *name, ocelli_
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* What the parent lets the processes do, by closing its end of a pipe: look at their memory when all
- * have read, and leave when all have looked. */
+/* What the parent lets the processes do, by closing its end of a pipe: look at their memory when
+ * all have read, and leave when all have looked. */
 typedef struct gates {
     int look[2], leave[2];
 } gates;

@@ -44,8 +44,8 @@ int bench_together(bench *b);
 int bench_caption(bench *b);
 /* Cost over size (bench_scale.c). */
 int bench_scale(bench *b);
-/* The embedding table: what a row costs, and what stays in memory (bench_embed.c). Opens models of its
- * own and starts processes: to be called before anything else has threads. */
+/* The embedding table: what a row costs, and what stays in memory (bench_embed.c). Opens models of
+ * its own and starts processes: to be called before anything else has threads. */
 int bench_embed(bench *b);
 /* What one caption takes. */
 int bench_memory(bench *b);

@@ -18,7 +18,8 @@ static double block_weights(const ocelli_model_info *m)
     return 4 * width * width + (m->vision_gated ? 3 : 2) * feed_forward;
 }
 
-/* Sum of the squares of the windows' extents along one side of the grid; the last may be smaller. */
+/* Sum of the squares of the windows' extents along one side of the grid;
+ * the last may be smaller. */
 static double window_squares(double grid, double side)
 {
     double whole = floor(grid / side), rest = grid - whole * side;

@@ -1,6 +1,6 @@
 /* cli_options.h - what the command line asked for, as one struct.
  *
- * Every field is filled by one row of the flag table (flag_table.c), from the row's default text
+ * Every field is filled by one row of the flag table (flags.h), from the row's default text
  * first and from the command line after that, so that what --help says and what happens cannot
  * differ. Nothing here is owned: strings point into argv or into the table.
  */

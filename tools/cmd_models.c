@@ -55,8 +55,8 @@ static uint64_t bytes_of(const char *path)
     return bytes;
 }
 
-/* Of the matrices; norms and biases are some ten thousandths. Sizes of models that open are far from
- * overflowing. */
+/* Of the matrices; norms and biases are some ten thousandths. Sizes of models that open are far
+ * from overflowing. */
 static uint64_t count_weights(const ocelli_model_info *m)
 {
     uint64_t attention = m->hidden_size * m->head_dim * 2 * (m->heads + m->kv_heads);

@@ -1,6 +1,6 @@
 /* commands.h - the table of commands: names, operands, help texts and the functions that run them.
  *
- * What a command does lives in its cmd_*.c; which flags it takes, in flag_table.c.
+ * What a command does lives in its cmd_*.c; which flags it takes, in the flag table.
  */
 #ifndef OCELLI_TOOLS_COMMANDS_H
 #define OCELLI_TOOLS_COMMANDS_H

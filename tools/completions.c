@@ -25,7 +25,7 @@ static void print_bash_values(void)
 {
     printf("    case \"$previous\" in\n");
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        const flag_spec *flag = &flag_table[i];
+        const flag_spec *flag = flag_at(i);
         if (flag->kind == KIND_SWITCH) {
             continue;
         }
@@ -65,8 +65,8 @@ static void print_bash(void)
                "            COMPREPLY=($(compgen -W '",
                command->name);
         for (size_t i = 0; i < FLAG_TOTAL; i++) {
-            if (takes(command, &flag_table[i])) {
-                printf("--%s ", flag_table[i].name);
+            if (takes(command, flag_at(i))) {
+                printf("--%s ", flag_at(i)->name);
             }
         }
         printf("' -- \"$word\"))\n        else\n            ");
@@ -140,8 +140,8 @@ static void print_zsh(void)
         const command_spec *command = &command_table[c];
         printf("    %s)\n        _arguments \\\n", command->name);
         for (size_t i = 0; i < FLAG_TOTAL; i++) {
-            if (takes(command, &flag_table[i])) {
-                print_zsh_flag(&flag_table[i]);
+            if (takes(command, flag_at(i))) {
+                print_zsh_flag(flag_at(i));
             }
         }
         if (command->operand == OPERAND_WORD) {
@@ -216,7 +216,7 @@ static void print_fish(void)
         }
     }
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        print_fish_flag(&flag_table[i]);
+        print_fish_flag(flag_at(i));
     }
 }
 

@@ -8,6 +8,7 @@
 #include "tools/text_bytes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,8 @@ bool download_record_read(const char *folder, download_record *out)
 {
     *out = (download_record){NULL, NULL, NULL, 0};
     char *path = path_join(folder, DOWNLOAD_RECORD);
-    if (path == NULL || access(path, F_OK) != 0) {
+    struct stat about;
+    if (path == NULL || stat(path, &about) != 0 || !S_ISREG(about.st_mode)) {
         free(path);
         return false;
     }
@@ -128,13 +130,26 @@ static char *print_record(const download_record *record)
     return text;
 }
 
+/* Anew, for writing; a link that stands there is somebody's file, and is not written through. */
+static FILE *open_fresh(const char *path)
+{
+    int descriptor =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+    if (file == NULL && descriptor >= 0) {
+        close(descriptor);
+    }
+    return file;
+}
+
 bool download_record_write(const char *folder, const download_record *record)
 {
     char *path = path_join(folder, DOWNLOAD_RECORD);
     char *fresh = path_join(folder, DOWNLOAD_RECORD DOWNLOAD_PARTIAL);
     char *text = print_record(record);
-    /* Not synced: a record lost with the machine costs a rerun the reading of the files, no more. */
-    FILE *file = fresh != NULL ? fopen(fresh, "wb") : NULL;
+    /* Not synced: a record lost with the machine costs a rerun the reading of the files,
+     * no more. */
+    FILE *file = fresh != NULL ? open_fresh(fresh) : NULL;
     bool good = path != NULL && text != NULL && file != NULL;
     good = good && fputs(text, file) >= 0 && fflush(file) == 0;
     int reason = errno;

@@ -1,9 +1,10 @@
 /* download_record.h - what 'ocelli pull' keeps in a folder about the files it has put there.
  *
- * The record says which files the model needs, and of those that are whole what they were when their
- * hash was found right. It serves three: a rerun need not read gigabytes to know that they are good, a
- * folder whose download is not finished is not opened, and 'ocelli models' can tell how much is there.
- */
+ * The record says which files the model needs, and of those that are whole what they were when
+ * their hash was found right. It serves three: a rerun need not read gigabytes to know that they
+ * are good, a folder whose download is not finished is not opened, and 'ocelli models' can tell how
+ *
+ * much is there. */
 #ifndef OCELLI_TOOLS_DOWNLOAD_RECORD_H
 #define OCELLI_TOOLS_DOWNLOAD_RECORD_H
 
@@ -37,7 +38,8 @@ typedef struct download_record {
 
 /* Reads the folder's record; false and *out zero if there is none, or none that can be used. */
 bool download_record_read(const char *folder, download_record *out);
-/* Writes it anew in one step: a killed run leaves the old one or the new one. False after a message. */
+/* Writes it anew in one step: a killed run leaves the old one or the new one. False after a
+ * message. */
 bool download_record_write(const char *folder, const download_record *record);
 void download_record_free(download_record *record);
 

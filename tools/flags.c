@@ -105,7 +105,7 @@ static const char *flag_of_command(size_t index, void *user)
     if (index >= FLAG_TOTAL) {
         return NULL;
     }
-    return (flag_table[index].commands & (unsigned)command->id) ? flag_table[index].name : "";
+    return (flag_at(index)->commands & (unsigned)command->id) ? flag_at(index)->name : "";
 }
 
 /* argument is as written: "--max-tokns=5". */
@@ -121,7 +121,7 @@ static int unknown_flag(const command_spec *command, const char *argument)
     }
     snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length - 2 : 58), argument + 2);
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        if (strcmp(flag_table[i].name, word) == 0) {
+        if (strcmp(flag_at(i)->name, word) == 0) {
             return flags_misuse(command->name, "--%s is not a flag of this command", word);
         }
     }
@@ -312,7 +312,7 @@ static void list_flags(const command_spec *command, char *letters, struct option
     *letters++ = '-'; /* operands are returned in order, as 1 */
     *letters++ = ':'; /* a missing value is told apart from an unknown flag */
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        const flag_spec *flag = &flag_table[i];
+        const flag_spec *flag = flag_at(i);
         if ((flag->commands & (unsigned)command->id) == 0) {
             continue;
         }
@@ -332,12 +332,12 @@ static void list_flags(const command_spec *command, char *letters, struct option
 static const flag_spec *flag_by_code(const command_spec *command, int code)
 {
     if (code >= LONG_BASE && code < LONG_BASE + FLAG_TOTAL) {
-        return &flag_table[code - LONG_BASE];
+        return flag_at((size_t)(code - LONG_BASE));
     }
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        if (code != 0 && flag_table[i].letter == code &&
-            (flag_table[i].commands & (unsigned)command->id) != 0) {
-            return &flag_table[i];
+        if (code != 0 && flag_at(i)->letter == code &&
+            (flag_at(i)->commands & (unsigned)command->id) != 0) {
+            return flag_at(i);
         }
     }
     return NULL;
@@ -391,8 +391,8 @@ int flags_parse(const command_spec *command, int argc, char **argv, const char *
     options->command = command->name;
     options->operands = operands;
     for (size_t i = 0; i < FLAG_TOTAL; i++) {
-        if (flag_table[i].default_value != NULL) {
-            store_value(&flag_table[i], flag_table[i].default_value, options);
+        if (flag_at(i)->default_value != NULL) {
+            store_value(flag_at(i), flag_at(i)->default_value, options);
         }
     }
     list_flags(command, letters, longs);

@@ -59,7 +59,9 @@ typedef struct flag_spec {
     const char *paragraph; /* more, for 'ocelli help COMMAND' and the man page; NULL */
 } flag_spec;
 
-extern const flag_spec flag_table[FLAG_TOTAL];
+/* The row of a flag_id, 0 .. FLAG_TOTAL - 1. */
+const flag_spec *flag_at(size_t index);
+
 extern const char *const flag_group_titles[GROUP_TOTAL];
 
 /* Fills *options from the defaults and from argv[0 .. argc), argv[0] being the command's name.

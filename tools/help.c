@@ -120,7 +120,7 @@ void help_command(FILE *out, const command_spec *command, bool in_full)
     for (flag_group group = 0; group < GROUP_TOTAL; group++) {
         bool titled = false;
         for (size_t i = 0; i < FLAG_TOTAL; i++) {
-            const flag_spec *flag = &flag_table[i];
+            const flag_spec *flag = flag_at(i);
             if (flag->group != group || (flag->commands & (unsigned)command->id) == 0) {
                 continue;
             }

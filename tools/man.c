@@ -197,8 +197,8 @@ int cmd_man(const cli_options *options)
     for (flag_group group = 0; group < GROUP_TOTAL; group++) {
         printf(".Ss %s\n.Bl -tag -width Ds\n", flag_group_titles[group]);
         for (size_t i = 0; i < FLAG_TOTAL; i++) {
-            if (flag_table[i].group == group) {
-                print_flag(&flag_table[i]);
+            if (flag_at(i)->group == group) {
+                print_flag(flag_at(i));
             }
         }
         printf(".El\n");

@@ -1,8 +1,8 @@
 /* medium.c - see medium.h.
  *
- * A picture is decoded, encoded and let go before the next one is read, so that memory is bounded by
- * the largest picture. A clip's frames must all be there at once, so their sum is bounded.
- */
+ * A picture is decoded, encoded and let go before the next one is read, so that memory is bounded
+ * by the largest picture. A clip's frames must all be there at once,
+ * so their sum is bounded. */
 #include "tools/medium.h"
 #include "tools/frames_folder.h"
 #include "tools/inputs.h"

@@ -1,9 +1,10 @@
 /* model_choice.c - see model_choice.h.
  *
  * The sample model is looked for relative to the running program, never at a place fixed when it
- * was built, so that an installation may be moved: PREFIX/bin/ocelli finds PREFIX/share/ocelli/model,
- * and a program in its build folder finds share/ocelli/model there, a link into the source tree.
- */
+ * was built, so that an installation may be moved: PREFIX/bin/ocelli finds
+ * PREFIX/share/ocelli/model, and a program in its build folder finds share/ocelli/model there, a
+ * link into
+ * the source tree. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/model_choice.h"
@@ -58,7 +59,8 @@ static char *sample_model(void)
     return NULL;
 }
 
-/* A folder whose download is not finished may hold files of two revisions, or lack what has defaults. */
+/* A folder whose download is not finished may hold files of two revisions, or lack what has
+ * defaults. */
 static bool is_whole(const char *path)
 {
     struct stat about;

@@ -16,8 +16,8 @@ int model_find(const char *named, char **path);
  * message. */
 int model_choose(const char *named, char **path);
 
-/* The forms that --quant and --vision ask for; the library's default where they are not given. False
- * after a message. */
+/* The forms that --quant and --vision ask for; the library's default where they are not given.
+ * False after a message. */
 bool model_forms(const cli_options *options, ocelli_quant *quant, ocelli_vision *vision);
 
 /* Begins *out anew and fills it from the flags of the group "Model", with reports and progress on

@@ -1,4 +1,5 @@
-/* model_folder.h - the folder where models are kept: where it is, what is in it, finding one by name.
+/* model_folder.h - the folder where models are kept: where it is, what is in it, finding one by
+ * name.
  *
  * OCELLI_HOME names it; without that it is ocelli/models under XDG_DATA_HOME, or under
  * ~/.local/share. A model is a folder there, or a folder in one of its folders ("owner/name").
@@ -23,14 +24,14 @@ typedef struct model_folder_list {
 } model_folder_list;
 
 /* Lists the models: folders with a config.json, a manifest.json, a GGUF file or the record of a
- * download. A model folder that does not exist is an empty one. Sub folders of a model are not looked
- * into, nor hidden ones. Start from zeros. False after a message; free in any case. */
+ * download. A model folder that does not exist is an empty one. Sub folders of a model are not
+ * looked into, nor hidden ones. Start from zeros. False after a message; free in any case. */
 bool model_folder_read(const char *folder, model_folder_list *out);
 void model_folder_free(model_folder_list *list);
 
-/* The path of the model called name: "owner/name", or "name" where one alone has it. Sets *path, for
- * the caller to free, or NULL where there is none. EXIT_FAILED after a message: several have that
- * name, or no memory. */
+/* The path of the model called name: "owner/name", or "name" where one alone has it. Sets *path,
+ * for the caller to free, or NULL where there is none. EXIT_FAILED after a message: several have
+ * that name, or no memory. */
 int model_folder_find(const char *name, char **path);
 
 /* The GGUF file of that path is a vision tower's: llama.cpp names these mmproj. */

@@ -16,16 +16,26 @@
 /* Wider than any published model; products of three of them stay inside 64 bits. */
 #define MOST_WIDTH ((uint64_t)1 << 20)
 
-char *path_join(const char *folder, const char *name)
+static char *join(const char *first, const char *between, const char *last)
 {
-    size_t size = strlen(folder) + strlen(name) + 2;
+    size_t size = strlen(first) + strlen(between) + strlen(last) + 1;
     char *path = malloc(size);
     if (path == NULL) {
         report_error("no memory");
         return NULL;
     }
-    snprintf(path, size, "%s/%s", folder, name);
+    snprintf(path, size, "%s%s%s", first, between, last);
     return path;
+}
+
+char *path_join(const char *folder, const char *name)
+{
+    return join(folder, "/", name);
+}
+
+char *path_with_suffix(const char *path, const char *suffix)
+{
+    return join(path, "", suffix);
 }
 
 static char *read_text(FILE *file, const char *path)
@@ -92,7 +102,8 @@ static const cJSON *member(const cJSON *object, const char *key)
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* A whole number from least to most; absent: fallback, or an error where fallback is below least. */
+/* A whole number from least to most; absent: fallback,
+ * or an error where fallback is below least. */
 static uint64_t read_count(reader *r, const char *key, uint64_t least, uint64_t most,
                            uint64_t fallback)
 {

@@ -21,9 +21,9 @@ typedef enum shape_mlp {
 } shape_mlp;
 
 typedef struct model_shape {
-    /* What its tower's keys tell: embed_dim of Qwen2-VL, windows of Qwen2.5-VL, neither of Qwen3-VL. The
-     * first two are older: their tensor names are shorter, q, k and v have biases and no norms, the patch
-     * embedding has none, there are no learned positions. */
+    /* What its tower's keys tell: embed_dim of Qwen2-VL, windows of Qwen2.5-VL, neither of
+     * Qwen3-VL. The first two are older: their tensor names are shorter, q, k and v have biases and
+     * no norms, the patch embedding has none, there are no learned positions. */
     bool older;
     shape_mlp mlp;
     /* The decoder. */
@@ -50,5 +50,7 @@ cJSON *json_file_read(const char *path);
 
 /* folder/name, for the caller to free; NULL: no memory, after a message. */
 char *path_join(const char *folder, const char *name);
+/* path with suffix right behind it; as path_join. */
+char *path_with_suffix(const char *path, const char *suffix);
 
 #endif

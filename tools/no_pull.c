@@ -1,5 +1,5 @@
-/* no_pull.c - ocelli pull in a program that was built without libcurl or libcrypto: says how to get it.
- * Where they are, cmd_pull.c and pull_*.c stand in its place (CMakeLists.txt). */
+/* no_pull.c - ocelli pull in a program that was built without libcurl or libcrypto: says how to get
+ * it. Where they are, cmd_pull.c and pull_*.c stand in its place (CMakeLists.txt). */
 #include "tools/commands.h"
 #include "tools/report.h"
 

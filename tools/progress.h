@@ -1,4 +1,5 @@
-/* progress.h - how far long work has come, drawn on a terminal, and the place where it is stopped. */
+/* progress.h - how far long work has come, drawn on a terminal,
+ * and the place where it is stopped. */
 #ifndef OCELLI_TOOLS_PROGRESS_H
 #define OCELLI_TOOLS_PROGRESS_H
 
@@ -14,8 +15,8 @@ void progress_end(void);
 int progress_overall(const char *what, uint64_t done, uint64_t total);
 void progress_overall_end(void);
 
-/* For what comes over a network: done of total bytes with their rate and the time left, which follow from
- * received, the bytes that have come in this run. progress_end wipes it. */
+/* For what comes over a network: done of total bytes with their rate and the time left, which
+ * follow from received, the bytes that have come in this run. progress_end wipes it. */
 void progress_transfer(const char *what, uint64_t done, uint64_t total, uint64_t received);
 
 /* Seconds of a clock that never goes back. */

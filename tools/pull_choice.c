@@ -44,7 +44,8 @@ static bool is_notice(const char *path)
            strcasecmp(path, "README.md") == 0;
 }
 
-/* Configuration and tokenizer, at the top of the repository; other indices lead to other weights. */
+/* Configuration and tokenizer, at the top of the repository;
+ * other indices lead to other weights. */
 static bool is_part_of_checkpoint(const char *path)
 {
     if (strchr(path, '/') != NULL) {
@@ -128,11 +129,11 @@ static int read_index(pull_hub *hub, const remote_file *file, const char *folder
                    : EXIT_FAILED;
     free(url);
     if (code == EXIT_DONE) {
-        *out = cJSON_ParseWithLength(text, length);
-        if (*out == NULL) {
-            report_error("%s: %s is no JSON", hub->repository, INDEX_NAME);
-            code = EXIT_FAILED;
-        }
+        code = pull_hub_tree(hub, text, length, INDEX_NAME, out);
+    }
+    if (code == EXIT_DONE && *out == NULL) {
+        report_error("%s: %s is no JSON", hub->repository, INDEX_NAME);
+        code = EXIT_FAILED;
     }
     free(text);
     return code;

@@ -32,18 +32,6 @@ typedef struct fetch {
     bool hostile;      /* what is there is not to be kept */
 } fetch;
 
-static char *with_suffix(const char *path, const char *suffix)
-{
-    size_t size = strlen(path) + strlen(suffix) + 1;
-    char *out = malloc(size);
-    if (out == NULL) {
-        report_error("no memory");
-        return NULL;
-    }
-    snprintf(out, size, "%s%s", path, suffix);
-    return out;
-}
-
 /* Makes the folders that lead to path, below the folder's own path. */
 static bool make_parents(char *path, size_t below)
 {
@@ -256,7 +244,7 @@ int pull_fetch(pull_hub *hub, const char *folder, const remote_file *file, pull_
     fetch f = {.hub = hub, .file = file, .tally = tally, .descriptor = -1};
     int code = EXIT_FAILED;
     f.path = path_join(folder, file->path);
-    f.partial = f.path != NULL ? with_suffix(f.path, DOWNLOAD_PARTIAL) : NULL;
+    f.partial = f.path != NULL ? path_with_suffix(f.path, DOWNLOAD_PARTIAL) : NULL;
     if (f.partial != NULL && make_parents(f.partial, strlen(folder))) {
         code = fetch_and_check(&f, time);
     }
@@ -306,7 +294,7 @@ int pull_compare(const char *folder, const remote_file *file, bool *same,
 uint64_t pull_left_over(const char *folder, const remote_file *file)
 {
     char *path = path_join(folder, file->path);
-    char *partial = path != NULL ? with_suffix(path, DOWNLOAD_PARTIAL) : NULL;
+    char *partial = path != NULL ? path_with_suffix(path, DOWNLOAD_PARTIAL) : NULL;
     struct stat about;
     uint64_t bytes = 0;
     if (partial != NULL && lstat(partial, &about) == 0 && S_ISREG(about.st_mode) &&

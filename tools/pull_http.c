@@ -318,8 +318,8 @@ static void set_options(hop *h, bool with_token, const char *range, char *error)
     if (bundle != NULL && *bundle != '\0') {
         curl_easy_setopt(curl, CURLOPT_CAINFO, bundle);
     }
-    /* libcurl reads http_proxy in small letters only, for the sake of programs that a web server runs;
-     * this is none. NO_PROXY it reads either way. */
+    /* libcurl reads http_proxy in small letters only, for the sake of programs that a web server
+     * runs; this is none. NO_PROXY it reads either way. */
     const char *proxy = getenv("HTTP_PROXY");
     if (proxy != NULL && getenv("http_proxy") == NULL && strncasecmp(h->url, "http:", 5) == 0) {
         curl_easy_setopt(curl, CURLOPT_PROXY, proxy);

@@ -22,6 +22,9 @@
 #define FIRST_WAIT 0.5
 #define LONGEST_WAIT 60
 
+/* A value of two bytes becomes some 80 of the tree; the index of 235B has 40000. */
+#define MOST_VALUES ((size_t)1000000)
+
 bool pull_is_repository(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -51,7 +54,8 @@ bool pull_is_offline(void)
     return false;
 }
 
-/* The token without the spaces and newlines around it, in place; NULL: none. False after a message. */
+/* The token without the spaces and newlines around it, in place; NULL: none.
+ * False after a message. */
 static bool clean_token(char *token, char **out)
 {
     size_t length = strlen(token);
@@ -265,6 +269,30 @@ static bool collect(void *user, const void *bytes, size_t size)
     c->used += size;
     c->text[c->used] = '\0';
     return true;
+}
+
+/* What the tree may have of values at most. The text bounds them from above: each but the first
+ * follows a comma or an opening bracket. */
+static size_t count_values(const char *text, size_t length)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < length; i++) {
+        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
+    }
+    return count;
+}
+
+int pull_hub_tree(const pull_hub *hub, const char *text, size_t length, const char *what,
+                  cJSON **tree)
+{
+    *tree = NULL;
+    if (count_values(text, length) > MOST_VALUES) {
+        report_error("%s: %s has more than %zu values", hub->repository,
+                     what != NULL ? what : "the list of files", MOST_VALUES);
+        return EXIT_FAILED;
+    }
+    *tree = cJSON_ParseWithLength(text, length);
+    return EXIT_DONE;
 }
 
 int pull_hub_text(pull_hub *hub, const char *url, const char *what, size_t most, char **text,

@@ -28,14 +28,23 @@ void pull_list_free(remote_list *list)
     *list = (remote_list){NULL, 0, 0};
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    const remote_file *first = a;
+    const remote_file *second = b;
+    return strcmp(first->path, second->path);
+}
+
+static int compare_to_path(const void *path, const void *file)
+{
+    return strcmp(path, ((const remote_file *)file)->path);
+}
+
 remote_file *pull_list_find(const remote_list *list, const char *path)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        if (strcmp(list->files[i].path, path) == 0) {
-            return &list->files[i];
-        }
-    }
-    return NULL;
+    return list->count > 0
+               ? bsearch(path, list->files, list->count, sizeof *list->files, compare_to_path)
+               : NULL;
 }
 
 /* ---- one entry ----------------------------------------------------------------------------- */
@@ -44,6 +53,22 @@ static bool ends_with(const char *text, size_t length, const char *end)
 {
     size_t size = strlen(end);
     return length >= size && memcmp(text + length - size, end, size) == 0;
+}
+
+/* Whether text begins with a character that a terminal obeys rather than shows: the second set of
+ * control characters (U+0080 to U+009F), and what turns the direction of writing (U+200E, U+200F,
+ * U+202A to U+202E, U+2066 to U+2069). */
+static bool begins_unseen(const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] == 0xC2) {
+        return at[1] < 0xA0;
+    }
+    if (at[0] != 0xE2 || (at[1] != 0x80 && at[1] != 0x81)) {
+        return false;
+    }
+    return at[1] == 0x80 ? at[2] == 0x8E || at[2] == 0x8F || (at[2] >= 0xAA && at[2] <= 0xAE)
+                         : at[2] >= 0xA6 && at[2] <= 0xA9;
 }
 
 /* Why the name may not become a path here; NULL: it may. */
@@ -58,7 +83,7 @@ static const char *wrong_with(const char *path)
         return "is absolute";
     }
     for (const char *at = path; *at != '\0'; at++) {
-        if ((unsigned char)*at < ' ' || *at == 0x7f || *at == '\\') {
+        if ((unsigned char)*at < ' ' || *at == 0x7f || *at == '\\' || begins_unseen(at)) {
             return "has a character that no file name should have";
         }
     }
@@ -140,10 +165,6 @@ static int read_entry(const pull_hub *hub, const cJSON *entry, remote_list *list
     if (strcmp(type, "file") != 0) {
         return EXIT_DONE; /* a folder, whose files are in the list too */
     }
-    if (pull_list_find(list, path) != NULL) {
-        report_error("%s: the list of files names '%.200s' twice", hub->repository, path);
-        return EXIT_FAILED;
-    }
     if (list->count >= MOST_FILES) {
         report_error("%s: the list of files has more than %zu entries", hub->repository,
                      MOST_FILES);
@@ -172,9 +193,12 @@ static int read_entry(const pull_hub *hub, const cJSON *entry, remote_list *list
 
 static int read_page(const pull_hub *hub, const char *text, size_t length, remote_list *list)
 {
-    cJSON *tree = cJSON_ParseWithLength(text, length);
+    cJSON *tree = NULL;
     const cJSON *entry = NULL;
-    int code = EXIT_DONE;
+    int code = pull_hub_tree(hub, text, length, NULL, &tree);
+    if (code != EXIT_DONE) {
+        return code;
+    }
     if (!cJSON_IsArray(tree)) {
         report_error("%s: what %s gives as the list of files is no JSON array", hub->repository,
                      hub->endpoint);
@@ -190,6 +214,22 @@ static int read_page(const pull_hub *hub, const char *text, size_t length, remot
     }
     cJSON_Delete(tree);
     return code;
+}
+
+/* Into the order that pull_list_find takes; a name must not be there twice. */
+static int sort_list(const pull_hub *hub, remote_list *list)
+{
+    if (list->count > 1) {
+        qsort(list->files, list->count, sizeof *list->files, compare_paths);
+    }
+    for (size_t i = 1; i < list->count; i++) {
+        if (strcmp(list->files[i - 1].path, list->files[i].path) == 0) {
+            report_error("%s: the list of files names '%.200s' twice", hub->repository,
+                         list->files[i].path);
+            return EXIT_FAILED;
+        }
+    }
+    return EXIT_DONE;
 }
 
 int pull_list_read(pull_hub *hub, remote_list *out)
@@ -222,5 +262,5 @@ int pull_list_read(pull_hub *hub, remote_list *out)
         report_error("%s has no files", hub->repository);
         code = EXIT_FAILED;
     }
-    return code;
+    return code == EXIT_DONE ? sort_list(hub, out) : code;
 }

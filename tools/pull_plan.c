@@ -71,8 +71,8 @@ static bool ends_with(const char *text, const char *end)
     return length > size && strcasecmp(text + length - size, end) == 0;
 }
 
-/* The order of fetching. Weights are last, of GGUF those of the decoder: without them nothing opens a
- * folder that is half there. */
+/* The order of fetching. Weights are last, of GGUF those of the decoder: without them nothing opens
+ * a folder that is half there. */
 static int rank_of(const remote_file *file)
 {
     if (ends_with(file->path, ".gguf")) {
@@ -89,7 +89,8 @@ static int compare_missing(const void *a, const void *b)
     return order != 0 ? order : strcmp(first->path, second->path);
 }
 
-/* What the old record vouches for and is in the list still, though nobody asked for it this time. */
+/* What the old record vouches for and is in the list still,
+ * though nobody asked for it this time. */
 static bool keep_others(const remote_list *list, const char *folder, const download_record *old,
                         download_record *fresh)
 {

@@ -29,8 +29,8 @@ void synth_config_ids(const cJSON *config, synth_ids *out);
 void synth_config_set_ids(cJSON *config, const synth_ids *ids);
 
 /* generation_config.json, preprocessor_config.json and video_preprocessor_config.json, for the
- * caller to delete; NULL: no memory. The latter two take the patch from the config. (Older models have no
- * file for videos.) */
+ * caller to delete; NULL: no memory. The latter two take the patch from the config. (Older models
+ * have no file for videos.) */
 cJSON *synth_generation_config(const synth_ids *ids, const model_shape *shape);
 cJSON *synth_processor_config(const cJSON *config, const model_shape *shape, bool video);
 

@@ -1,4 +1,5 @@
-/* synth_tensors.c - see synth_tensors.h. Names and shapes are those of the published checkpoints. */
+/* synth_tensors.c - see synth_tensors.h. Names and shapes are those of
+ * the published checkpoints. */
 #include "tools/synth_tensors.h"
 #include "tools/report.h"
 
@@ -204,7 +205,8 @@ static void list_block(synth_tensors *list, const model_shape *s, unsigned i)
     add_linear(list, into_residual, width, wide, tower, i, name);
 }
 
-/* prefix ends with a dot; the main merger normalises rows before four become one, the others after. */
+/* prefix ends with a dot; the main merger normalises rows before four become one,
+ * the others after. */
 static void list_merger(synth_tensors *list, const model_shape *s, const char *prefix,
                         uint64_t norm_width)
 {

@@ -6,9 +6,9 @@
  *     matrices                    mean 0, deviation gain / sqrt(columns): rows of size one become
  *                                 rows of size one. gain is 1; of the matrices that write to the
  *                                 residual stream (o_proj, down_proj; in the tower attn.proj and
- *                                 linear_fc2, fc2 or down_proj of the blocks) 1 / sqrt(2 x layers of that tower), so
- *                                 that all of them together add about one; of the mergers'
- *                                 linear_fc2 or mlp.2 1/2
+ *                                 linear_fc2, fc2 or down_proj of the blocks) 1 / sqrt(2 x layers
+ *                                 of that tower), so that all of them together add about one; of
+ *                                 the mergers' linear_fc2 or mlp.2 1/2
  *     expert tensors              the same, where columns are their second axis (they are stored
  *                                 transposed)
  *     norms' weights              mean 1, deviation 0.05

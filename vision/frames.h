@@ -18,9 +18,10 @@ typedef struct oc_frame_rule {
  * indices = rint(linspace(0, total - 1, n)). indices has room for total. With sample_fps 0 every
  * frame is kept, or max_frames evenly spaced ones if there are more.
  *
- * Even: n = total / source_fps * sample_fps, clamped to [min_frames, max_frames and total, each rounded
- * down to an even number] and itself rounded down to one; indices = trunc(i * (total / n)), which give
- * out after n or, where total / n rounds down, n + 1 of them. A clip of one frame is taken as it is. */
+ * Even: n = total / source_fps * sample_fps, clamped to [min_frames, max_frames and total, each
+ * rounded down to an even number] and itself rounded down to one; indices = trunc(i * (total / n)),
+ * which give out after n or, where total / n rounds down, n + 1 of them. A clip of one frame is
+ * taken as it is. */
 ocelli_status oc_frames_sample(const oc_frame_rule *rule, size_t total, size_t *indices,
                                size_t *count, ocelli_error *err);
 

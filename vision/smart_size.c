@@ -1,7 +1,7 @@
 /* smart_size.c - see smart_size.h.
  *
- * All sizes are computed in double and in the reference's order of operations (divide by beta, then by
- * the factor), because floor and ceil turn a last-bit difference into a whole patch. */
+ * All sizes are computed in double and in the reference's order of operations (divide by beta, then
+ * by the factor), because floor and ceil turn a last-bit difference into a whole patch. */
 #include "vision/smart_size.h"
 
 #include <limits.h>

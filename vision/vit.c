@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* At most so many rows in a chunk. 1024 rows of the widest intermediate of the 32B tower are 9 MB in
- * bfloat16: the second-level cache is missed either way, and a product with so many rows is bound by
- * arithmetic. Chunks are even, a multiple of ROW_STEP rows but the last. */
+/* At most so many rows in a chunk. 1024 rows of the widest intermediate of the 32B tower are 9 MB
+ * in bfloat16: the second-level cache is missed either way, and a product with so many rows is
+ * bound by arithmetic. Chunks are even, a multiple of ROW_STEP rows but the last. */
 enum { CHUNK_ROWS = 1024, ROW_STEP = 32 };
 
 /* The reference fixes it in code, not in the config. */
@@ -108,8 +108,8 @@ static void tell(const oc_trace *trace, const char *name, const pass *p)
     }
 }
 
-/* x = patches Wt + b. Patches that the caller did not cut are cut here, into the memory that qkv will
- * use next. */
+/* x = patches Wt + b. Patches that the caller did not cut are cut here, into the memory that qkv
+ * will use next. */
 static void embed_patches(pass *p, const oc_vit_input *input)
 {
     const oc_patch_rule *rule = &p->config->patch;
@@ -349,8 +349,9 @@ static void feed_forward(const pass *p, const oc_vit_block *block)
     }
 }
 
-/* merge^2 rows of x become one of out [tokens, out_hidden]. The concatenation is a reshape, since rows
- * come block by block. The main merger norms each row, a deepstack merger the concatenation. */
+/* merge^2 rows of x become one of out [tokens, out_hidden]. The concatenation is a reshape, since
+ * rows come block by block. The main merger norms each row,
+ * a deepstack merger the concatenation. */
 static void merge(const pass *p, const oc_vit_merger *merger, bool norm_after_concat, float *out)
 {
     float *all = is_dry(p) ? NULL : rows_in_order(p);

@@ -2,14 +2,14 @@
  *
  * One tower, whose steps differ by family (the config says how, and zero is Qwen3-VL's):
  *
- *                   learned positions  norm       feed-forward    attention                  taps
- *     Qwen3-VL      bilinear           LayerNorm  tanh GELU       whole group                listed
- *     Qwen2.5-VL    none               RMSNorm    SwiGLU          windows, listed blocks whole  none
- *     Qwen2-VL      none               LayerNorm  quick GELU      whole group                none
+ *                   learned positions  norm       feed-forward  attention                    taps
+ *     Qwen3-VL      bilinear           LayerNorm  tanh GELU     whole group                  listed
+ *     Qwen2.5-VL    none               RMSNorm    SwiGLU        windows, listed ones whole   none
+ *     Qwen2-VL      none               LayerNorm  quick GELU    whole group                  none
  *
- * All have two-axis rotary positions and mergers with the erf GELU. A temporal group is a picture, or
- * one frame pair of a clip. Groups never see one another, so a clip is encoded group by group and
- * memory is that of one. */
+ * All have two-axis rotary positions and mergers with the erf GELU. A temporal group is a picture,
+ * or one frame pair of a clip. Groups never see one another, so a clip is encoded group by group
+ * and memory is that of one. */
 #ifndef OC_VISION_VIT_H
 #define OC_VISION_VIT_H
 
@@ -59,8 +59,8 @@ typedef struct oc_trace {
     bool names_only; /* rows are NULL */
 } oc_trace;
 
-/* Asks loader for every tensor of the tower, in the order that a package stores them. The loader owns
- * the weights and must outlive the tower. */
+/* Asks loader for every tensor of the tower, in the order that a package stores them. The loader
+ * owns the weights and must outlive the tower. */
 ocelli_status oc_vit_load(oc_vit **out, const oc_vit_config *config, oc_loader *loader,
                           ocelli_error *err);
 void oc_vit_close(oc_vit *vit);

@@ -26,7 +26,8 @@ ocelli_status oc_map_open(oc_map *out, const char *path, oc_file_identity *ident
 void oc_map_close(oc_map *map);
 /* To read a mapped byte that the file no longer has is the end of the process (SIGBUS). So before
  * work that reads much: OCELLI_E_IO, naming path and both sizes, when the file has become shorter
- * since it was mapped. A file that is replaced (a new one renamed over it) stays as it was mapped. */
+ * since it was mapped. A file that is replaced (a new one renamed over it) stays as
+ * it was mapped. */
 ocelli_status oc_map_check(const oc_map *map, const char *path, ocelli_error *err);
 /* Copies [offset, offset + size) of the file by reading it, not through the mapping: no page of it
  * becomes this process's. OCELLI_E_IO when the file does not have these bytes any more, or the disk
@@ -44,8 +45,8 @@ void oc_map_release_pages(const oc_map *map, const void *begin, size_t size);
 ocelli_status oc_file_read(char **out, size_t *size, const char *path, size_t limit,
                            ocelli_error *err);
 
-/* What people have under the name of a file that they did not get, told by how it begins: "a Git LFS
- * pointer, not the file: run git lfs pull". NULL: none of these. */
+/* What people have under the name of a file that they did not get, told by how it begins: "a Git
+ * LFS pointer, not the file: run git lfs pull". NULL: none of these. */
 const char *oc_file_impostor(const void *bytes, size_t size);
 
 bool oc_file_exists(const char *path);

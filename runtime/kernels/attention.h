@@ -42,9 +42,10 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
 /* Slots of a kv cache page. */
 enum { OC_KV_PAGE_SLOTS = 64 };
 
-/* In a page of bfloat16 a head's keys are a packed matrix [slots, head_dim], and its values are one or
- * more, [64 of head_dim, slots] (the last may have fewer rows), whose tiles lie line beside line
- * (bf16_format.h): all tiles of step 0, all of step 1 and so on, so that a page is read as it lies. */
+/* In a page of bfloat16 a head's keys are a packed matrix [slots, head_dim], and its values are one
+ * or more, [64 of head_dim, slots] (the last may have fewer rows), whose tiles lie line beside line
+ * (bf16_format.h): all tiles of step 0, all of step 1 and so on,
+ * so that a page is read as it lies. */
 enum { OC_KV_PANEL = OC_BF16_MOST_TILES * OC_BF16_TILE };
 /* Bytes from the start of a head's keys to one key's dim, and of its values to one value's. */
 static inline size_t oc_kv_key_at(size_t lane, size_t dim)
@@ -66,11 +67,12 @@ static inline bool oc_kv_takes_halves(size_t head_dim)
     return head_dim % OC_BF16_TILE == 0;
 }
 
-/* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page the
- * keys of this layer's head h begin at key_offset + h * head_stride and its values at value_offset + h *
- * head_stride (bytes), of format F32, F16 or BF16: values [OC_KV_PAGE_SLOTS, head_dim], keys [head_dim,
- * OC_KV_PAGE_SLOTS]. Keys lie so because neighbouring slots then are neighbouring lanes: scores need no sum across lanes, and a
- * row's key is scattered once while it is read by every later row. */
+/* One layer's keys and values of one session. Slot s lives in page s / OC_KV_PAGE_SLOTS. In a page
+ * the keys of this layer's head h begin at key_offset + h * head_stride and its values at
+ * value_offset + h * head_stride (bytes), of format F32, F16 or BF16: values [OC_KV_PAGE_SLOTS,
+ * head_dim], keys [head_dim, OC_KV_PAGE_SLOTS]. Keys lie so because neighbouring slots then are
+ * neighbouring lanes: scores need no sum across lanes, and a row's key is scattered once while it
+ * is read by every later row. */
 typedef struct oc_kv_layer {
     unsigned char *const *pages;
     size_t key_offset, value_offset, head_stride;

@@ -5,9 +5,10 @@
  *     scores [keys][queries]  = K [keys][dims]  x  Q, tiles of 16 queries
  *     sums   [dims][queries] += Vt [dims][keys] x  P, tiles of 16 queries
  *
- * So the largest score, the sum of weights and the correction of a query stay in its lane, nothing is
- * summed across lanes, and the weights leave weigh_bf16 as the tiles that the second product wants.
- * Keys come in blocks of KEYS from row 0 on, so a query's bits depend on itself and its keys alone. */
+ * So the largest score, the sum of weights and the correction of a query stay in its lane, nothing
+ * is summed across lanes, and the weights leave weigh_bf16 as the tiles that the second product
+ * wants. Keys come in blocks of KEYS from row 0 on, so a query's bits depend on itself and its keys
+ * alone. */
 #include "runtime/kernels/attention.h"
 
 #include "runtime/base/memory.h"
@@ -123,8 +124,8 @@ static unsigned char *find_query(const bf16_job *bf16, size_t head, size_t r)
     return bf16->query + tile * bf16->query_bytes + oc_bf16_at(r % OC_BF16_TILE, 0);
 }
 
-/* Keys become columns: pairs of keys are transposed as if they were floats, which are moved and never
- * computed with. What is behind the last key is zero. */
+/* Keys become columns: pairs of keys are transposed as if they were floats, which are moved and
+ * never computed with. What is behind the last key is zero. */
 static void pack_values(const bf16_job *bf16, const pack_scratch *scratch, size_t head,
                         size_t first)
 {

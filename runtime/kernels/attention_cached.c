@@ -59,8 +59,9 @@ static size_t element_size(oc_format format)
     return format == OC_FORMAT_F32 ? sizeof(float) : sizeof(uint16_t);
 }
 
-/* One head's key and value into their places of a page of bfloat16. Of a pair of slots the second is
- * zero until it is written: it may be multiplied by a weight of zero, and must be a number then. */
+/* One head's key and value into their places of a page of bfloat16. Of a pair of slots the second
+ * is zero until it is written: it may be multiplied by a weight of zero,
+ * and must be a number then. */
 static void store_halves(const oc_kernels *kernels, unsigned char *keys, unsigned char *values,
                          size_t lane, const float *key, const float *value, size_t head_dim)
 {
@@ -151,8 +152,8 @@ static size_t cut_blocks(row_block *blocks, const oc_attention_row *rows, size_t
     return made;
 }
 
-/* A page of bfloat16: keys are the packed matrix of one product, values that of the other, and queries
- * and weights are its rows, whether they are few or many. */
+/* A page of bfloat16: keys are the packed matrix of one product, values that of the other, and
+ * queries and weights are its rows, whether they are few or many. */
 static void attend_halves(const cached_job *job, oc_attention_block *state,
                           const unsigned char *keys, const unsigned char *values,
                           const page_scratch *scratch, size_t count)

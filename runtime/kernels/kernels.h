@@ -15,7 +15,8 @@
 
 /* No tier has tiles larger than these. */
 enum { OC_GEMM_ROWS_MAX = 16, OC_GEMM_COLS_MAX = 64, OC_QUANT_ROWS_MAX = 32 };
-/* Tiles of packed BF16 that matrices are multiplied by and weigh_bf16 takes together; in every tier. */
+/* Tiles of packed BF16 that matrices are multiplied by and weigh_bf16 takes together; in every
+ * tier. */
 enum { OC_BF16_TILES = 3, OC_BF16_COLS = OC_BF16_TILES * OC_BF16_TILE };
 /* Tiles that product_bf16 takes at most. */
 enum { OC_BF16_MOST_TILES = 4 };
@@ -53,10 +54,10 @@ typedef struct oc_quant_product {
     size_t y_stride;
 } oc_quant_product;
 
-/* y[r][n] (+)= sum over c of x[r][c] * w[n][c], both bfloat16, sums float32. A step of two columns adds
- * two products; steps go in order from 0, one chain of sums for each y: where depth is cut and which
- * rows and tiles are multiplied together changes no bit. Numbers of less than 2^-126 may count as
- * zero. */
+/* y[r][n] (+)= sum over c of x[r][c] * w[n][c], both bfloat16, sums float32. A step of two columns
+ * adds two products; steps go in order from 0, one chain of sums for each y: where depth is cut and
+ * which rows and tiles are multiplied together changes no bit. Numbers of less than 2^-126 may
+ * count as zero. */
 typedef struct oc_bf16_product {
     size_t rows;          /* any */
     size_t tiles;         /* 1..OC_BF16_MOST_TILES */
@@ -71,9 +72,9 @@ typedef struct oc_bf16_product {
     bool add; /* onto what y holds */
 } oc_bf16_product;
 
-/* A block of attention scores becomes weights; lanes are queries. Scores are to the base 2. Weights are
- * relative to a score that is at most so much less than the largest: it follows only when it must, for
- * then all sums are multiplied. */
+/* A block of attention scores becomes weights; lanes are queries. Scores are to the base 2. Weights
+ * are relative to a score that is at most so much less than the largest: it follows only when it
+ * must, for then all sums are multiplied. */
 enum { OC_BF16_WEIGHT_SLACK = 8 };
 typedef struct oc_bf16_weighing {
     size_t keys;         /* rows of scores; 0 is not allowed */
@@ -121,7 +122,8 @@ typedef struct oc_kernels {
     size_t quant_rows; /* rows of a panel of quantised activations */
     bool bf16_products; /* product_bf16 is fast: BF16 weights meet activations in bfloat16 */
 
-    /* Asks for the cache lines of [from, from + bytes), level 2, without waiting; changes nothing. */
+    /* Asks for the cache lines of [from, from + bytes), level 2, without waiting;
+     * changes nothing. */
     void (*prefetch)(const void *from, size_t bytes);
     /* Sum of a[i] * b[i]. */
     float (*dot)(const float *a, const float *b, size_t count);
@@ -138,15 +140,15 @@ typedef struct oc_kernels {
      * Missing rows are zero. */
     oc_pack_fn pack[OC_FORMAT_F16 + 1];
     /* The same from packed BF16: outputs [first, first + gemm_cols) of the tiles at packed, a tile
-     * being packed_stride bytes; first is a multiple of gemm_cols, outputs from end on are zero, and
-     * their tiles are not read. packed is at the first of the columns, an even one. */
+     * being packed_stride bytes; first is a multiple of gemm_cols, outputs from end on are zero,
+     * and their tiles are not read. packed is at the first of the columns, an even one. */
     void (*pack_bf16)(float *panel, const void *packed, size_t packed_stride, size_t first,
                       size_t end, size_t depth);
     void (*gemm)(const oc_gemm *job);
 
     void (*product_bf16)(const oc_bf16_product *job);
-    /* weight = 2^(score - max), cut (not rounded) to bfloat16 with 0 for a missing second key; total
-     * counts what was cut, so that the cut is in numerator and denominator alike. */
+    /* weight = 2^(score - max), cut (not rounded) to bfloat16 with 0 for a missing second key;
+     * total counts what was cut, so that the cut is in numerator and denominator alike. */
     void (*weigh_bf16)(const oc_bf16_weighing *job);
     void (*finish)(const oc_finish *job);
 
@@ -161,11 +163,12 @@ typedef struct oc_kernels {
     void (*product_q8)(const oc_quant_product *job);
     void (*product_q4)(const oc_quant_product *job);
     /* The same for few rows (1..OC_QUANT_FEW_ROWS) and one tile, straight from its packed
-     * bytes: what is read from memory is used at once for all rows. y is overwritten; tiles and codes
-     * are not looked at. Same bits as above. */
+     * bytes: what is read from memory is used at once for all rows. y is overwritten; tiles and
+     * codes are not looked at. Same bits as above. */
     void (*few_q8)(const oc_quant_product *job);
     void (*few_q4)(const oc_quant_product *job);
-    /* `groups` blocks of 64 columns of Q4 into 8-bit codes (value + 128), [groups * 16 steps][64]. */
+    /* `groups` blocks of 64 columns of Q4 into 8-bit codes (value + 128),
+     * [groups * 16 steps][64]. */
     void (*unpack_q4)(uint8_t *codes, const unsigned char *packed, size_t groups);
 
     /* A block of scores [count] of one query becomes exp(scale * (score - m)), m the largest so far

@@ -1,5 +1,5 @@
-/* kernels_avx512_bf16.c - bfloat16 products (VDPBF16PS) over the AVX-512 tier, and what goes with them:
- * rounding to bfloat16 and the weighing of attention scores. */
+/* kernels_avx512_bf16.c - bfloat16 products (VDPBF16PS) over the AVX-512 tier, and what goes with
+ * them: rounding to bfloat16 and the weighing of attention scores. */
 #include "runtime/kernels/kernels.h"
 
 #if defined(__x86_64__)
@@ -37,9 +37,9 @@ static inline __m512bh load_line(const unsigned char *p)
     return (__m512bh)_mm512_loadu_si512(p);
 }
 
-/* ROWS rows from row `first` on with TILES tiles. A macro because both must be constants for the sums
- * to be registers. 8 x 3 sums, 3 lines of weights and a pair of activations are 28 registers; a step
- * is 11 loads for 24 products, and the units do two of either a cycle. */
+/* ROWS rows from row `first` on with TILES tiles. A macro because both must be constants for the
+ * sums to be registers. 8 x 3 sums, 3 lines of weights and a pair of activations are 28 registers;
+ * a step is 11 loads for 24 products, and the units do two of either a cycle. */
 #define DEFINE_PRODUCT(ROWS, TILES, NAME, ADD)                                                     \
     static void product_##NAME(const oc_bf16_product *job, size_t first)                           \
     {                                                                                              \
@@ -140,8 +140,8 @@ static inline vec power_of_two(vec x)
     return _mm512_scalef_ps(p, x);
 }
 
-/* Where the result is rounded to 8 bits anyway, a reciprocal of 14 bits and the power above are enough
- * for x / (1 + 2^-t), t = 2 u log2 e (see loop_gelu_tanh_of): twice as fast. */
+/* Where the result is rounded to 8 bits anyway, a reciprocal of 14 bits and the power above are
+ * enough for x / (1 + 2^-t), t = 2 u log2 e (see loop_gelu_tanh_of): twice as fast. */
 static inline vec gelu_tanh_roughly(vec value)
 {
     const vec linear = vec_set(-2.3022081983f), cubic = vec_set(-0.1029432397f);

@@ -1,6 +1,6 @@
-/* kernels_cached.h - one query or a few meet a page of a float16 kv cache, written once over the vector
- * operations of a tier (see kernels_loops.h). Decoding a long context is bound by reading the cache:
- * here every key and value is read once, widened in a register and used for two queries.
+/* kernels_cached.h - one query or a few meet a page of a float16 kv cache, written once over the
+ * vector operations of a tier (see kernels_loops.h). Decoding a long context is bound by reading
+ * the cache: here every key and value is read once, widened in a register and used for two queries.
  *
  * Sums are the chains that the gemm kernel forms: over dims for a score, over keys for a value, in
  * order. So a row's bits do not depend on which way it went. */
@@ -21,8 +21,8 @@ enum {
     CACHED_WIDE = OC_VECTOR_LANES == 16
 };
 
-/* Asks for bytes of what is read next, if anything is. A macro: gcc 12 takes a function that only asks
- * for one without effect, and leaves out its calls. */
+/* Asks for bytes of what is read next, if anything is. A macro: gcc 12 takes a function that only
+ * asks for one without effect, and leaves out its calls. */
 #define OC_CACHED_ASK(ahead, offset, bytes)                                                        \
     if ((ahead) != NULL) {                                                                         \
         for (size_t at = 0; at < (bytes); at += 64) {                                              \

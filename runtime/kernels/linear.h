@@ -1,8 +1,9 @@
 /* linear.h - y = x Wt + b for a matrix in any form, split over the pool.
  *
  * The bits of one output row depend on that row of x and on W alone: not on how many rows are
- * multiplied together and not on the number of threads. (F32 through OpenBLAS is the exception.) BF16
- * weights meet activations as they are, or, with kernels that have bfloat16 products, rounded to it. */
+ * multiplied together and not on the number of threads. (F32 through OpenBLAS is the exception.)
+ * BF16 weights meet activations as they are, or, with kernels that have bfloat16 products, rounded
+ * to it. */
 #ifndef OC_KERNELS_LINEAR_H
 #define OC_KERNELS_LINEAR_H
 
@@ -10,16 +11,16 @@
 #include "runtime/kernels/compute.h"
 #include "runtime/kernels/matrix.h"
 
-/* Activations are prepared in blocks of columns, and within a block in panels of the few rows that a
- * kernel takes together: what a pass over all rows reads of one block is one run of memory. */
+/* Activations are prepared in blocks of columns, and within a block in panels of the few rows that
+ * a kernel takes together: what a pass over all rows reads of one block is one run of memory. */
 enum {
     OC_QUANT_BLOCK_GROUPS = 8, /* groups of OC_QUANT_GROUP columns; even: whole blocks of weights */
     OC_DEPTH_BLOCK = 256       /* columns of a float32 block */
 };
 
-/* The int8 form. Block b of w groups (8, the last may have fewer) begins at values + b * 512 * rows;
- * there the panel of n rows from row r on (r a multiple of oc_quantised_panel) is at + r * w * 64,
- * [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. */
+/* The int8 form. Block b of w groups (8, the last may have fewer) begins at values + b * 512 *
+ * rows; there the panel of n rows from row r on (r a multiple of oc_quantised_panel) is at + r * w
+ * * 64, [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. */
 typedef struct oc_quantised {
     int8_t *values;         /* [rows * padded] */
     oc_quant_group *groups; /* [rows * padded / 64] */
@@ -30,9 +31,9 @@ typedef struct oc_quantised {
 size_t oc_quantised_panel(const oc_kernels *kernels, size_t rows);
 
 /* Rows of activations, prepared once for all the matrices that multiply them (q, k and v; gate and
- * up): float32, and what a format needs beside: int8, float32 transposed in panels, or bfloat16. Block b
- * of w columns begins at panels + b * 256 * padded rows (a multiple of gemm_rows); there the panel from
- * row r on is at + r * w, [w][gemm_rows]. */
+ * up): float32, and what a format needs beside: int8, float32 transposed in panels, or bfloat16.
+ * Block b of w columns begins at panels + b * 256 * padded rows (a multiple of gemm_rows); there
+ * the panel from row r on is at + r * w, [w][gemm_rows]. */
 typedef struct oc_activations {
     const float *x; /* [rows, stride]; NULL where only a prepared form was ever made */
     size_t rows, cols, stride;
@@ -51,9 +52,9 @@ void oc_activations_prepare(oc_activations *out, const oc_compute *compute, oc_a
                             oc_format format, const float *x, size_t rows, size_t cols,
                             size_t stride);
 
-/* The same of LayerNorm(x): y = (x - mean) / sqrt(variance + eps) * weight + bias, as oc_layer_norm does
- * it, rounded on its way into the prepared form where there is one. Without a bias of RMSNorm(x), as
- * oc_rms_norm does it. */
+/* The same of LayerNorm(x): y = (x - mean) / sqrt(variance + eps) * weight + bias, as oc_layer_norm
+ * does it, rounded on its way into the prepared form where there is one. Without a bias of
+ * RMSNorm(x), as oc_rms_norm does it. */
 typedef struct oc_norm {
     const float *weight, *bias; /* [cols]; bias NULL: RMSNorm */
     float eps;
@@ -68,8 +69,8 @@ void oc_activations_prepare_normed(oc_activations *out, const oc_compute *comput
 /* True when matrices of this format meet activations in bfloat16: what is written as such (see
  * oc_linear_output) need not be prepared. */
 bool oc_linear_takes_halves(const oc_compute *compute, oc_format format);
-/* Elements from row to row of bfloat16 activations: rows begin at cache lines, an odd number of them
- * apart, so that neighbouring rows do not meet in one set of a cache. */
+/* Elements from row to row of bfloat16 activations: rows begin at cache lines, an odd number of
+ * them apart, so that neighbouring rows do not meet in one set of a cache. */
 size_t oc_halves_stride(size_t cols);
 /* Activations that are bfloat16 already: [rows, oc_halves_stride(cols)]. */
 void oc_activations_from_halves(oc_activations *out, const uint16_t *halves, size_t rows,
@@ -87,8 +88,8 @@ typedef struct oc_linear_output {
     size_t halves_stride;
 } oc_linear_output;
 
-/* As oc_linear with any output. Nothing is passed over twice: what is done to the sums is done while
- * they are in the cache, except after OpenBLAS and with few rows. */
+/* As oc_linear with any output. Nothing is passed over twice: what is done to the sums is done
+ * while they are in the cache, except after OpenBLAS and with few rows. */
 void oc_linear_into(const oc_compute *compute, oc_arena *arena, const oc_matrix *weight,
                     const oc_activations *x, const oc_linear_output *output);
 

@@ -1,16 +1,17 @@
 /* linear_bf16.c - products with BF16 weights and activations in bfloat16, see bf16_format.h.
  *
- * A work item is up to three tiles of outputs times a block of rows. Sums are made over all columns at
- * once and stay in registers meanwhile: the tiles' weights (96 KiB for 1024 columns) are read from the
- * level-2 cache for every 8 rows, 16 bytes a cycle, which costs less than gathering the sums of blocks
- * of columns that would fit the level-1 cache (measured: 95 % of peak against 80 %). The cut depends on
- * shapes only. */
+ * A work item is up to three tiles of outputs times a block of rows. Sums are made over all columns
+ * at once and stay in registers meanwhile: the tiles' weights (96 KiB for 1024 columns) are read
+ * from the level-2 cache for every 8 rows, 16 bytes a cycle, which costs less than gathering the
+ * sums of blocks of columns that would fit the level-1 cache (measured: 95 % of peak against 80 %).
+ * The cut depends on shapes only. */
 #include "runtime/kernels/linear_job.h"
 
 enum {
     /* Rows of a work item: 256 of 1024 columns are half a level-2 cache. */
     BLOCK_ROWS = 256,
-    /* Rows whose sums are finished together, out of the level-1 cache: what a kernel takes at once. */
+    /* Rows whose sums are finished together, out of the level-1 cache:
+     * what a kernel takes at once. */
     FINISH_ROWS = 8
 };
 
@@ -36,8 +37,8 @@ static size_t find_tiles(const bf16_job *bf16, size_t group, size_t *first)
     return each + (group < more);
 }
 
-/* What is asked for while an item is multiplied, a little with every few rows: the weights that this
- * thread will probably meet next. It changes no result. */
+/* What is asked for while an item is multiplied, a little with every few rows: the weights that
+ * this thread will probably meet next. It changes no result. */
 typedef struct next_group {
     const unsigned char *packed; /* NULL: none */
     size_t bytes, done, slice;

@@ -1,5 +1,5 @@
-/* gguf.c - see gguf.h. Opens the file, has the header read (gguf_header.h) and checks how the tensors
- * lie in the data. */
+/* gguf.c - see gguf.h. Opens the file, has the header read (gguf_header.h) and checks how the
+ * tensors lie in the data. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/weights/gguf.h"
 
@@ -125,7 +125,8 @@ static ocelli_status place_tensors(oc_gguf *file, ocelli_error *err)
                            file->path, oc_name_label(at[-1].name, before), label);
         }
         end = at->offset + at->tensor.bytes;
-        /* An empty one may stand at the end of a file without the padding that would come before. */
+        /* An empty one may stand at the end of a file without the padding that
+         * would come before. */
         size_t begin = file->data < file->map.size ? file->data : file->map.size;
         at->tensor.data = file->map.bytes + begin + at->offset;
     }

@@ -7,9 +7,9 @@
  *     padding    to the alignment (key general.alignment, else 32)
  *     data       offsets count from here
  *
- * all little-endian; a string is a u64 length and its bytes. After oc_gguf_open every value and every
- * tensor lies inside the mapping and has the bytes that its type and shape say. What they mean is not
- * looked at: gguf_names.h knows the tensors, runtime/gguf_config.h the keys. */
+ * all little-endian; a string is a u64 length and its bytes. After oc_gguf_open every value and
+ * every tensor lies inside the mapping and has the bytes that its type and shape say. What they
+ * mean is not looked at: gguf_names.h knows the tensors, runtime/gguf_config.h the keys. */
 #ifndef OC_WEIGHTS_GGUF_H
 #define OC_WEIGHTS_GGUF_H
 
@@ -76,8 +76,9 @@ const oc_gguf_tensor *oc_gguf_find_tensor(const oc_gguf *file, const char *name)
 
 /* ---- values; gguf_values.c ------------------------------------------------------------------ */
 
-/* Required values of a kind: absent or of another type is OCELLI_E_FORMAT with file, key and what was
- * found. Any type of integer will do; one beyond int64_t becomes the largest. A float is finite. */
+/* Required values of a kind: absent or of another type is OCELLI_E_FORMAT with file, key and what
+ * was found. Any type of integer will do; one beyond int64_t becomes the largest. A float is
+ * finite. */
 ocelli_status oc_gguf_integer(const oc_gguf *file, const char *key, int64_t *out,
                               ocelli_error *err);
 ocelli_status oc_gguf_float(const oc_gguf *file, const char *key, double *out, ocelli_error *err);
@@ -100,7 +101,8 @@ typedef struct oc_gguf_strings {
     uint64_t left;
 } oc_gguf_strings;
 oc_gguf_strings oc_gguf_strings_of(const oc_gguf *file, const oc_gguf_value *array);
-/* False at the end, and if the file has been changed so that a string goes beyond it. *text [*length] has no NUL at the end. */
+/* False at the end, and if the file has been changed so that a string goes beyond it. *text
+ * [*length] has no NUL at the end. */
 bool oc_gguf_next_string(oc_gguf_strings *strings, const char **text, size_t *length);
 
 bool oc_gguf_text_is(const char *text, size_t length, const char *wanted);

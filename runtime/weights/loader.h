@@ -36,9 +36,9 @@ uint64_t oc_loader_owned_bytes(const oc_loader *loader);
 
 /* Matrix [rows, cols] of tensor name. A tensor of higher rank is taken as its flattening when the
  * product of its last axes is cols (the patch embedding's [H, 3, 2, 16, 16]). F32 and F16 from an
- * aligned tensor of that type, and what a package holds packed, are used in place; all else is packed
- * into memory of the loader. Errors as oc_weights_get; a packed tensor whose format, size or shape is not what its
- * metadata and the caller say is OCELLI_E_FORMAT. */
+ * aligned tensor of that type, and what a package holds packed, are used in place; all else is
+ * packed into memory of the loader. Errors as oc_weights_get; a packed tensor whose format, size or
+ * shape is not what its metadata and the caller say is OCELLI_E_FORMAT. */
 ocelli_status oc_loader_matrix(oc_loader *loader, const char *name, size_t rows, size_t cols,
                                oc_matrix *out, ocelli_error *err);
 /* As above in another format than the loader's (an untied lm_head is Q8 when the body is Q4). */

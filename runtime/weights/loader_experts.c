@@ -6,8 +6,8 @@
  *     down     input-major   [E, inter, hidden]: column j is row j
  *              output-major  [E, hidden, inter]
  *
- * or, of a GGUF file, of three tensors, all output-major: <gate_up>.gate and <gate_up>.up [E, inter,
- * hidden], down [E, hidden, inter]. */
+ * or, of a GGUF file, of three tensors, all output-major: <gate_up>.gate and <gate_up>.up [E,
+ * inter, hidden], down [E, hidden, inter]. */
 #include "runtime/base/memory.h"
 #include "runtime/weights/loader_internal.h"
 

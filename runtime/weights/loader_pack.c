@@ -59,8 +59,8 @@ static void note_bad(pack_slice *slice, size_t row)
 
 /* ---- bfloat16 to bfloat16 -------------------------------------------------------------------- */
 
-/* A tower of 400 million weights is packed at every opening of a checkpoint: its numbers are moved as
- * they are, two at a time, and not made float32 on the way. */
+/* A tower of 400 million weights is packed at every opening of a checkpoint: its numbers are moved
+ * as they are, two at a time, and not made float32 on the way. */
 static bool is_move(const oc_pack_job *job)
 {
     const oc_pack_source *source = job->source;
@@ -68,9 +68,9 @@ static bool is_move(const oc_pack_job *job)
            source->col_step == 1 && source->cols % OC_BF16_STEP == 0;
 }
 
-/* Moves one row, cols / 2 pairs, to its places in the tile, which are a line apart. Returns nonzero if
- * one of the numbers is not finite: all bits of its exponent are set, and one more carries into the
- * sign's place. */
+/* Moves one row, cols / 2 pairs, to its places in the tile, which are a line apart. Returns nonzero
+ * if one of the numbers is not finite: all bits of its exponent are set, and one more carries into
+ * the sign's place. */
 static uint32_t move_row(unsigned char *tile, size_t lane, const unsigned char *row, size_t cols)
 {
     uint32_t bad = 0;

@@ -71,8 +71,8 @@ const char *oc_name_label(const char *name, char label[OC_LABEL_ROOM]);
 
 /* The byte at which element index first stands; of a block dtype, at which its block begins. */
 size_t oc_tensor_offset(const oc_tensor *tensor, size_t first);
-/* Widens count elements from element index first exactly to float32; dtype F32, F16, BF16 or blocks.
- * Any alignment, any part of a block. */
+/* Widens count elements from element index first exactly to float32; dtype F32, F16, BF16 or
+ * blocks. Any alignment, any part of a block. */
 void oc_tensor_widen(const oc_tensor *tensor, size_t first, size_t count, float *out);
 
 #endif

@@ -15,17 +15,17 @@ typedef struct oc_weights oc_weights;
 ocelli_status oc_weights_open(oc_weights **out, const char *directory, ocelli_error *err);
 /* Opens one named file. */
 ocelli_status oc_weights_open_file(oc_weights **out, const char *path, ocelli_error *err);
-/* The tensors of a text model and of the vision file that belongs to it (NULL: none) under the names
- * and in the shapes of the Hugging Face checkpoint (gguf_names.h); others are left out. The two time
- * slices of the patch kernel become one tensor in memory. The files are borrowed and must outlive
- * *out. */
+/* The tensors of a text model and of the vision file that belongs to it (NULL: none) under the
+ * names and in the shapes of the Hugging Face checkpoint (gguf_names.h); others are left out. The
+ * two time slices of the patch kernel become one tensor in memory. The files are borrowed and must
+ * outlive *out. */
 ocelli_status oc_weights_open_gguf(oc_weights **out, const oc_gguf *text, const oc_gguf *vision,
                                    ocelli_error *err);
 /* Accepts NULL. */
 void oc_weights_close(oc_weights *weights);
 
-/* Another beginning that names may have in the files: what is asked for as asked... is also looked for
- * as stored..., if it is not there by its own name. */
+/* Another beginning that names may have in the files: what is asked for as asked... is also looked
+ * for as stored..., if it is not there by its own name. */
 typedef struct oc_name_alias {
     const char *asked, *stored;
 } oc_name_alias;
@@ -51,8 +51,8 @@ ocelli_status oc_weights_get(const oc_weights *weights, const char *name, int ra
 /* The i-th tensor in file order; false past the last. */
 bool oc_weights_at(const oc_weights *weights, size_t index, const char **name, oc_tensor *out);
 size_t oc_weights_count(const oc_weights *weights);
-/* __metadata__ value of the safetensors file that holds tensor name's data, or of the only file; NULL:
- * none. */
+/* __metadata__ value of the safetensors file that holds tensor name's data, or of the only file;
+ * NULL: none. */
 const char *oc_weights_metadata(const oc_weights *weights, const char *key);
 /* Gives back the pages of a tensor that will not be read again soon. */
 void oc_weights_release(const oc_weights *weights, const oc_tensor *tensor);

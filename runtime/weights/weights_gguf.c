@@ -1,5 +1,5 @@
-/* weights_gguf.c - oc_weights_open_gguf of weights.h: a text model and its vision file as the tensors
- * of one checkpoint. */
+/* weights_gguf.c - oc_weights_open_gguf of weights.h: a text model and its vision file as the
+ * tensors of one checkpoint. */
 #include "runtime/base/memory.h"
 #include "runtime/weights/gguf_names.h"
 #include "runtime/weights/weights_internal.h"

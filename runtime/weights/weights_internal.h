@@ -38,7 +38,8 @@ struct oc_weights {
 ocelli_status oc_weights_start(oc_weights **out, const char *where, ocelli_error *err);
 /* Sorts the files and entries that are listed; refuses a tensor that is there twice. */
 ocelli_status oc_weights_index(oc_weights *weights, ocelli_error *err);
-/* Of GGUF files: what they themselves call a tensor, for messages, and which of them should have it. */
+/* Of GGUF files: what they themselves call a tensor, for messages, and which of them should have
+ * it. */
 void oc_weights_gguf_place(const oc_weights *weights, const char *name, const char **file,
                            char label[OC_LABEL_ROOM]);
 

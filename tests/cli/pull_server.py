@@ -73,7 +73,8 @@ def spoil(name, files):
         "dots": "../evil.json", "inside": "a/../../evil.json", "absolute": "/tmp/evil.json",
         "backslash": "..\\evil.json", "newline": "evil\n.json", "empty": "", "slash": "a//b.json",
         "own": ".ocelli-pull.json", "partial": "config.json.partial", "hidden": "a/./evil.json",
-        "long": "e" * 300 + ".json",
+        "long": "e" * 300 + ".json", "control": "LICENSE\u009b31m", "turned": "LICENSE\u202egnp",
+        "isolated": "LICENSE\u2066x",
     }
     if name in evil:
         files.append(dict(first, path=evil[name]))
@@ -152,7 +153,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.say(404, b"no such thing")
         if owner == "list":
             special = {"notjson": b"<html>", "object": b"{}", "deep": b"[" * 100000,
-                       "none": b"[]", "huge": b" " * (17 << 20)}
+                       "none": b"[]", "huge": b" " * (17 << 20),
+                       "many": b"[" + b"0," * 1000000 + b"0]"}
             if name in special:
                 return self.say(200, special[name])
             if name == "circle":

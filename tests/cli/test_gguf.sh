@@ -18,6 +18,12 @@ cp out pair
 run ask -m both --max-tokens 8 "$picture" "What is this?"
 expect_code 0
 cmp -s pair out || fail "the folder answers otherwise"
+mkdir capitals
+ln -s "$text" capitals/TEXT.GGUF
+ln -s "$vision" capitals/MMPROJ.Gguf
+run ask -m capitals --max-tokens 8 "$picture" "What is this?"
+expect_code 0
+cmp -s pair out || fail "a folder of names in capitals answers otherwise"
 run pack both packed
 expect_code 0
 run verify packed

@@ -28,9 +28,9 @@ for file in "$MODEL"/*; do ln -s "$file" root/good/tiny/; done
 for file in pytorch_model.bin onnx/model.onnx onnx/config.json .gitattributes notes.txt; do
     echo "nobody needs $file" >"root/good/tiny/$file"
 done
-for lie in dots inside absolute backslash newline empty slash own partial hidden long twice negative \
-    fraction enormous words nohash badhash untyped full notjson object deep none huge circle endless \
-    away; do
+for lie in dots inside absolute backslash newline empty slash own partial hidden long control turned \
+    isolated twice negative fraction enormous words nohash badhash untyped full \
+    notjson object deep none many huge circle endless away; do
     mkdir "root/list/$lie"
     echo '{}' >"root/list/$lie/config.json"
     echo x >"root/list/$lie/model.safetensors"
@@ -158,6 +158,10 @@ run pull short/small mine
 expect_code 1
 expect_err_has 'model\.safetensors\.partial'
 [ "$(cat target)" = his ] || fail "a link was followed"
+mkdir theirs && ln -s ../target theirs/.ocelli-pull.json.partial
+run pull good/small theirs
+expect_refusal "cannot write 'theirs/.ocelli-pull.json'"
+[ "$(cat target)" = his ] || fail "a link was followed to write the record"
 
 # A wrong hash: named, removed, and right the next time.
 run pull wrong/small
@@ -226,7 +230,8 @@ code=$?
 expect_refusal 'cannot reach http://127.0.0.1:1'
 
 # ---- hostile servers: one line, soon, and nothing outside its place
-for lie in dots inside absolute backslash newline empty slash own partial hidden long; do
+for lie in dots inside absolute backslash newline empty slash own partial hidden long \
+    control turned isolated; do
     run pull list/$lie
     expect_refusal "list/$lie: the name '.*' in the list of files (is|leads|has) .*; nothing is taken"
     nothing_of list/$lie
@@ -247,6 +252,7 @@ lie object '.* as the list of files is no JSON array'
 lie deep '.* as the list of files is no JSON array'
 run pull list/none
 expect_refusal 'list/none has no files'
+lie many 'the list of files has more than 1000000 values'
 lie huge 'the list of files is larger than 16777216 bytes'
 lie circle '.* lead in a circle'
 lie endless 'the list of files has more than 100 pages'

@@ -1,5 +1,5 @@
-/* fuzz.h - what the fuzz targets share: the entry point, and an input as a file of a scratch folder,
- * for readers that take a path. */
+/* fuzz.h - what the fuzz targets share: the entry point, and an input as a file of a scratch
+ * folder, for readers that take a path. */
 #ifndef OC_TESTS_FUZZ_H
 #define OC_TESTS_FUZZ_H
 

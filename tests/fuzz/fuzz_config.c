@@ -1,6 +1,6 @@
 /* fuzz_config.c - the JSON files of a checkpoint. The first byte says which is the input: 'c'
- * config.json, 'p' preprocessor_config.json, 'v' the clips', 'g' generation_config.json, 'i' the index
- * of shards; the others are sound. */
+ * config.json, 'p' preprocessor_config.json, 'v' the clips', 'g' generation_config.json, 'i' the
+ * index of shards; the others are sound. */
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/config.h"

@@ -1,4 +1,5 @@
-/* fuzz_image.c - a picture, whatever it says it is; pictures above a million pixels are not wanted. */
+/* fuzz_image.c - a picture, whatever it says it is;
+ * pictures above a million pixels are not wanted. */
 #include "tests/fuzz/fuzz.h"
 
 #include <ocelli.h>

@@ -1,5 +1,5 @@
-/* fuzz_json.c - the three readers of JSON: the one for files that people write, the scanner, and the
- * one that rewrites tools as Python does. */
+/* fuzz_json.c - the three readers of JSON: the one for files that people write, the scanner, and
+ * the one that rewrites tools as Python does. */
 #include "runtime/base/json.h"
 #include "runtime/base/json_scan.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
-/* fuzz_package.c - a package's manifest ('m') and the header of its decoder file ('d'), which says how
- * the matrices were packed. */
+/* fuzz_package.c - a package's manifest ('m') and the header of its decoder file ('d'), which says
+ * how the matrices were packed. */
 #include "runtime/package.h"
 #include "runtime/weights/loader.h"
 #include "tests/fuzz/fuzz.h"

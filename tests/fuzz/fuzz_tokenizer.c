@@ -1,5 +1,5 @@
-/* fuzz_tokenizer.c - the first byte says which: 'j' a tokenizer.json, 'b' its compiled form. What opens
- * encodes and decodes without leaving its ids. */
+/* fuzz_tokenizer.c - the first byte says which: 'j' a tokenizer.json, 'b' its compiled form. What
+ * opens encodes and decodes without leaving its ids. */
 #include "tests/fuzz/fuzz.h"
 #include "text/bpe.h"
 

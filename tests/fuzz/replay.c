@@ -1,5 +1,5 @@
-/* replay.c - a main for the targets where libFuzzer is not: runs each file that is named, and each of
- * the folders that are. Prints how many. */
+/* replay.c - a main for the targets where libFuzzer is not: runs each file that is named, and each
+ * of the folders that are. Prints how many. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/fuzz/fuzz.h"
 

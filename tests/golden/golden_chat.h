@@ -19,8 +19,8 @@ typedef struct golden_chat {
 const char *golden_chat_read(golden_chat *out, const cJSON *messages);
 void golden_chat_close(golden_chat *chat);
 
-/* Renders in a family's style with recorded options (NULL: a generation prompt and nothing else), special tokens in text
- * being what they are to the reference. */
+/* Renders in a family's style with recorded options (NULL: a generation prompt and nothing else),
+ * special tokens in text being what they are to the reference. */
 ocelli_status golden_chat_render(oc_chat_items *out, const golden_chat *chat, oc_chat_style style,
                                  const cJSON *options, ocelli_error *err);
 /* The rendering as one text, media as their three control tokens. */

@@ -1,7 +1,8 @@
-/* golden_chunks.c - the answer does not depend on how it was computed: prefill in chunks of 1, 7, 64
- * and all rows, on 1, 2 and 3 threads, gives the same bits of every logit with quantised weights;
- * with float32 weights, whose products OpenBLAS sums in its own order, the same tokens and logits
- * within 1e-4. Deepstack rows must follow their tokens into the right chunk for this to hold.
+/* golden_chunks.c - the answer does not depend on how it was computed: prefill in chunks of 1, 7,
+ * 64 and all rows, on 1, 2 and 3 threads, gives the same bits of every logit with quantised
+ * weights; with float32 weights, whose products OpenBLAS sums in its own order, the same tokens and
+ * logits within 1e-4. Deepstack rows must follow their tokens into the right chunk for this to
+ * hold.
  *
  *     golden_chunks MODEL PICTURE [PICTURE...]
  *

@@ -1,8 +1,8 @@
-/* golden_long.c - long prompts of many pictures: 50 pictures and text up to a number of tokens, and a
- * clip of 768 frames, are answered alike however the work is cut: in large steps on two threads, in small
- * uneven ones on one, and on top of what the cache holds of an earlier prompt that begins alike. Positions
- * and cache slots at the far end must be right for that to hold: a slot that is off by one, or a row
- * that is read before it is written, changes bits.
+/* golden_long.c - long prompts of many pictures: 50 pictures and text up to a number of tokens, and
+ * a clip of 768 frames, are answered alike however the work is cut: in large steps on two threads,
+ * in small uneven ones on one, and on top of what the cache holds of an earlier prompt that begins
+ * alike. Positions and cache slots at the far end must be right for that to hold: a slot that is
+ * off by one, or a row that is read before it is written, changes bits.
  *
  *     golden_long MODEL TOKENS PICTURE...
  *
@@ -21,7 +21,7 @@ static int report(const ocelli_error *error)
     return 1;
 }
 
-/* ---- what was answered ------------------------------------------------------------------------ */
+/* ---- what was answered ----------------------------------------------------------------------- */
 
 typedef struct outcome {
     float *logits; /* [STEPS][vocab] */
@@ -62,7 +62,7 @@ static int compare(const outcome *first, const outcome *other, const char *what,
     return !same;
 }
 
-/* ---- what is asked ---------------------------------------------------------------------------- */
+/* ---- what is asked --------------------------------------------------------------------------- */
 
 /* One model and what it saw. */
 typedef struct eyes {
@@ -175,7 +175,7 @@ static char *write_text(ocelli_session *session, const eyes *e, uint64_t tokens,
     return text;
 }
 
-/* ---- the ways --------------------------------------------------------------------------------- */
+/* ---- the ways -------------------------------------------------------------------------------- */
 
 static ocelli_status open_session(ocelli_session **out, const eyes *e, size_t chunk,
                                   ocelli_error *err)
@@ -185,8 +185,8 @@ static ocelli_status open_session(ocelli_session **out, const eyes *e, size_t ch
     return ocelli_session_open(out, e->model, &options, err);
 }
 
-/* Pictures and text: at once; in small steps on another number of threads; and after another prompt that
- * begins alike. */
+/* Pictures and text: at once; in small steps on another number of threads; and after another prompt
+ * that begins alike. */
 static int check_pictures(eyes models[2], uint64_t tokens)
 {
     ocelli_error error;

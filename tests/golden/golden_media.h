@@ -1,5 +1,5 @@
-/* golden_media.h - the pictures and clips of a recorded conversation, from their files to visual rows,
- * stage by stage and in the shapes that the stages were recorded in. */
+/* golden_media.h - the pictures and clips of a recorded conversation, from their files to visual
+ * rows, stage by stage and in the shapes that the stages were recorded in. */
 #ifndef OC_TESTS_GOLDEN_MEDIA_H
 #define OC_TESTS_GOLDEN_MEDIA_H
 
@@ -44,13 +44,13 @@ typedef struct golden_media {
     bool jpeg;           /* any of the files is lossy */
 } golden_media;
 
-/* Reads the media that parts (of the recorded messages) name, relative to directory, and resizes and
- * cuts them. */
+/* Reads the media that parts (of the recorded messages) name, relative to directory, and resizes
+ * and cuts them. */
 ocelli_status golden_media_load(golden_media *out, const ocelli_model *model,
                                 const cJSON *const *parts, size_t count, const char *directory,
                                 ocelli_error *err);
-/* Runs the tower over the resized frames; or, with recorded[0] and [1] (pictures, clips; NULL: none),
- * over those patch rows. Fills rows, taps and views. */
+/* Runs the tower over the resized frames; or, with recorded[0] and [1] (pictures, clips; NULL:
+ * none), over those patch rows. Fills rows, taps and views. */
 ocelli_status golden_media_encode(golden_media *media, const ocelli_model *model,
                                   const npy *const recorded[2], const oc_trace *trace,
                                   ocelli_error *err);

@@ -1,5 +1,5 @@
-/* golden_positions.c - functions/<kind>.json about places: rotary positions of a prompt, times of a clip,
- * rotary tables of both towers, windows. */
+/* golden_positions.c - functions/<kind>.json about places: rotary positions of a prompt, times of a
+ * clip, rotary tables of both towers, windows. */
 #include "tests/golden/golden_functions.h"
 
 #include "fusion/fuse.h"

@@ -3,8 +3,9 @@
  *     golden_runner DIRECTORY [--only REGEX] [--quant f32] [--least N] [--verbose]
  *
  * The folder is of the form of tests/golden/qwen3vl (models/, cases/, functions/, tokenizer/) or of
- * tests/golden/gguf (models/, runs/, blocks/); any of these may be missing. What is in it is found by reading it. With another --quant than f32 what the
- * decoder computes is told but not judged. Exit code 0: at least N cases passed (1) and none failed. */
+ * tests/golden/gguf (models/, runs/, blocks/); any of these may be missing. What is in it is found
+ * by reading it. With another --quant than f32 what the decoder computes is told but not judged.
+ * Exit code 0: at least N cases passed (1) and none failed. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/golden/golden_sections.h"
 

@@ -1,6 +1,6 @@
-/* bench.c - the kernel checker's --bench: what the operations reach on shapes of a 2B model, in GOP/s
- * (a multiply-add is two) and GB/s of weights or cache read. Beside them what the machine can do at
- * best (limits.h): bytes read, and multiply-adds from registers, for 1 s. Never a gate. */
+/* bench.c - the kernel checker's --bench: what the operations reach on shapes of a 2B model, in
+ * GOP/s (a multiply-add is two) and GB/s of weights or cache read. Beside them what the machine can
+ * do at best (limits.h): bytes read, and multiply-adds from registers, for 1 s. Never a gate. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/base/arena.h"
 #include "runtime/base/memory.h"

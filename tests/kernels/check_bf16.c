@@ -88,8 +88,8 @@ static void check_pack(checker *c)
     check_free(c, &panel, "pack_bf16");
 }
 
-/* Every addition rounds; a step may be one rounding or two. Then the same cut up: tile by tile, a row
- * or some rows at a time, columns in two parts. */
+/* Every addition rounds; a step may be one rounding or two. Then the same cut up: tile by tile, a
+ * row or some rows at a time, columns in two parts. */
 static void check_product(checker *c)
 {
     size_t rows = 1 + check_below(c, 20), tiles = 1 + check_below(c, OC_BF16_MOST_TILES);

@@ -1,6 +1,7 @@
-/* oom.c - does a piece of work again and again, each time with another allocation failing: once alone,
- * once with all that follow. Each run must end well, or with an error that has its sentence; must give
- * back every block; and what it answers, if it ends well, must be what it answers undisturbed. */
+/* oom.c - does a piece of work again and again, each time with another allocation failing: once
+ * alone, once with all that follow. Each run must end well, or with an error that has its sentence;
+ * must give back every block; and what it answers, if it ends well, must be what it answers
+ * undisturbed. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/oom/failing_malloc.h"
 

@@ -139,8 +139,9 @@ static void run_bf16(const oc_compute *compute, const oc_attention_bf16_job *job
 }
 
 /* Against sums in double. A weight is cut to 8 bits (2^-7 of itself at most, and the sum of weights
- * with it); a score of about 1.3 standard deviations comes from queries rounded to 2^-8. Results are
- * means of normal numbers: 0.02 is generous for either, and a wrong key would be off by far more. */
+ * with it); a score of about 1.3 standard deviations comes from queries rounded to 2^-8. Results
+ * are means of normal numbers: 0.02 is generous for either, and a wrong key would be off by far
+ * more. */
 static void check_bf16(const oc_compute *compute, size_t rows, size_t heads, size_t head_dim,
                        bool turned, float *out)
 {
@@ -236,7 +237,8 @@ Test(attention, full_bf16)
     oc_free(again);
 }
 
-/* Scores far apart and rising: what has been summed is corrected, weights vanish, nothing is NaN. */
+/* Scores far apart and rising: what has been summed is corrected, weights vanish,
+ * nothing is NaN. */
 Test(attention, full_bf16_with_large_scores)
 {
     enum { ROWS = 200, DIM = 16 };
@@ -330,9 +332,10 @@ static void run_cached(const oc_compute *compute, const oc_attention_row *rows, 
     oc_arena_close(&arena);
 }
 
-/* Every row of two sessions alone against the reference, then in chunks and mixtures: same bytes. In
- * bfloat16 queries are rounded as keys are; each weight is rounded by 2^-9 of itself at most, and the
- * result is a mean of normal numbers: off by 0.01 there, where a wrong slot would be off by far more. */
+/* Every row of two sessions alone against the reference, then in chunks and mixtures: same bytes.
+ * In bfloat16 queries are rounded as keys are; each weight is rounded by 2^-9 of itself at most,
+ * and the result is a mean of normal numbers: off by 0.01 there, where a wrong slot would be off by
+ * far more. */
 static void check_cached(const char *tier, oc_format format, size_t heads, size_t head_dim)
 {
     test_compute serial;

@@ -1,6 +1,6 @@
-/* gguf_writer.h - writes a checkpoint as llama.cpp's converter does: a GGUF text model and its vision
- * file, float32. From the words of the format, so that a test of reading does not test itself. Include
- * after _POSIX_C_SOURCE is set. */
+/* gguf_writer.h - writes a checkpoint as llama.cpp's converter does: a GGUF text model and its
+ * vision file, float32. From the words of the format, so that a test of reading does not test
+ * itself. Include after _POSIX_C_SOURCE is set. */
 #ifndef OC_TESTS_GGUF_WRITER_H
 #define OC_TESTS_GGUF_WRITER_H
 
@@ -155,7 +155,7 @@ static inline void writer_close(gguf_writer *w, const char *path, uint64_t hole)
     memset(w, 0, sizeof *w);
 }
 
-/* ---- from a checkpoint ------------------------------------------------------------------------- */
+/* ---- from a checkpoint ----------------------------------------------------------------------- */
 
 /* The keys of the tokenizer, from tokenizer.json: ids without a token are [PAD<id>]. */
 static inline void writer_tokenizer(gguf_writer *w, const char *checkpoint, size_t vocab,

@@ -119,6 +119,8 @@ Test(config, what_is_wrong_is_named)
          "rows of 96 but the decoder takes rows of 64", OCELLI_E_FORMAT},
         {"config.json", "\"num_position_embeddings\": 576", "\"num_position_embeddings\": 577",
          "577 is not a square", OCELLI_E_FORMAT},
+        {"config.json", "\"deepstack_visual_indexes\": [", "\"deepstack_visual_indexes\": [5,",
+         "deepstack_visual_indexes must ascend, but 1 follows 5", OCELLI_E_FORMAT},
         {"config.json", "\"rms_norm_eps\": 1e-06,", "", "rms_norm_eps: expected a number",
          OCELLI_E_FORMAT},
         {"config.json", "\"rope_type\": \"default\"", "\"rope_type\": \"yarn\"",

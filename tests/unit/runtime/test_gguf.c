@@ -1,5 +1,5 @@
-/* GGUF models against the checkpoints they were made from: weights, configuration, tokenizer, logits;
- * packages of them; folders; what a text model without its vision file does. */
+/* GGUF models against the checkpoints they were made from: weights, configuration, tokenizer,
+ * logits; packages of them; folders; what a text model without its vision file does. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include "runtime/base/file.h"
@@ -204,7 +204,7 @@ static void compare_tokenizers(const oc_bpe *ours, const oc_bpe *theirs)
     }
 }
 
-/* ---- the same model ---------------------------------------------------------------------------- */
+/* ---- the same model -------------------------------------------------------------------------- */
 
 Test(gguf, weights_configuration_and_tokenizer_are_the_checkpoints)
 {
@@ -236,8 +236,8 @@ Test(gguf, configuration_of_quantised_files)
     ocelli_model_close(theirs);
 }
 
-/* As the converter writes them: dense and untied, and of experts, whose fused tensors are taken apart
- * and turned; beyond 4 GiB of a file that is mostly a hole. */
+/* As the converter writes them: dense and untied, and of experts, whose fused tensors are taken
+ * apart and turned; beyond 4 GiB of a file that is mostly a hole. */
 static void compare_written(const char *checkpoint, uint64_t hole)
 {
     char text[SCRATCH_PATH], vision[SCRATCH_PATH];
@@ -275,7 +275,82 @@ Test(gguf, written_beyond_4_GiB)
     compare_written(GOLDEN "qwen3vl/models/t2_sharded_bf16", UINT64_C(5) << 30);
 }
 
-/* ---- packages and folders ---------------------------------------------------------------------- */
+/* ---- the sample model in three forms --------------------------------------------------------- */
+
+/* A greedy answer about a sample picture, sized by the checkpoint's rule: GGUF files do not tell it. */
+static void describe_sample(ocelli_model *model, const char *picture, char answer[256])
+{
+    ocelli_error err;
+    ocelli_image *image;
+    ocelli_visual *visual;
+    ocelli_session *session;
+    ocelli_visual_options sizes = OCELLI_VISUAL_OPTIONS_INIT;
+    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
+    char path[512];
+    sizes.min_pixels = 9216;
+    sizes.max_pixels = 20480;
+    options.max_tokens = 24;
+    snprintf(path, sizeof path, OCELLI_SAMPLES "/pictures/%s", picture);
+    cr_assert_eq(ocelli_image_load(&image, path, NULL, &err), OCELLI_OK, "%s", err.message);
+    cr_assert_eq(ocelli_encode_image(&visual, model, image, &sizes, &err), OCELLI_OK);
+    cr_assert_eq(ocelli_session_open(&session, model, NULL, &err), OCELLI_OK);
+    const ocelli_part parts[] = {{.visual = visual}, {.text = "Describe this image."}};
+    cr_assert_eq(ocelli_session_add(session, OCELLI_USER, parts, 2, &err), OCELLI_OK);
+    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, NULL, &err), OCELLI_OK,
+                 "%s", err.message);
+    snprintf(answer, 256, "%s", session->answer.data != NULL ? session->answer.data : "");
+    ocelli_session_close(session);
+    ocelli_visual_free(visual);
+    ocelli_image_free(image);
+}
+
+/* From the checkpoint, from a package of it, from GGUF files of it, and from a package of those: the same
+ * words about every sample picture. */
+Test(gguf, sample_pictures)
+{
+    static const char *const pictures[] = {"picture01.png", "picture02.png", "picture03.jpg",
+                                           "picture04.png", "picture05.png", "picture06.jpg",
+                                           "picture07.png", "picture08.png", "picture09.jpg",
+                                           "picture10.png", "picture11.png", "picture12.jpg"};
+    enum { FORMS = 4 };
+    char text[SCRATCH_PATH], vision[SCRATCH_PATH], packages[2][SCRATCH_PATH];
+    ocelli_error err;
+    ocelli_pack_options options = OCELLI_PACK_OPTIONS_INIT;
+    ocelli_model *models[FORMS];
+    scratch folder = scratch_open();
+    scratch_path(&folder, "text.gguf", text);
+    scratch_path(&folder, "mmproj.gguf", vision);
+    scratch_path(&folder, "one", packages[0]);
+    scratch_path(&folder, "two", packages[1]);
+    write_gguf_pair(OCELLI_SAMPLES "/model", text, vision, 0);
+    options.quant = OCELLI_QUANT_Q8;
+    cr_assert_eq(ocelli_pack(OCELLI_SAMPLES "/model", packages[0], &options, &err), OCELLI_OK);
+    options.mmproj = vision;
+    cr_assert_eq(ocelli_pack(text, packages[1], &options, &err), OCELLI_OK, "%s", err.message);
+    models[0] = open_model(OCELLI_SAMPLES "/model", NULL, OCELLI_QUANT_Q8);
+    models[1] = open_model(packages[0], NULL, OCELLI_QUANT_DEFAULT);
+    models[2] = open_model(text, vision, OCELLI_QUANT_Q8);
+    models[3] = open_model(packages[1], NULL, OCELLI_QUANT_DEFAULT);
+    for (size_t i = 0; i < sizeof pictures / sizeof *pictures; i++) {
+        char answers[FORMS][256];
+        for (int form = 0; form < FORMS; form++) {
+            describe_sample(models[form], pictures[i], answers[form]);
+            cr_assert_str_eq(answers[form], answers[0], "%s, form %d", pictures[i], form);
+        }
+        cr_assert_gt(strlen(answers[0]), 8);
+    }
+    for (int form = 0; form < FORMS; form++) {
+        ocelli_model_close(models[form]);
+    }
+    for (int i = 0; i < 2; i++) {
+        scratch package;
+        snprintf(package.path, sizeof package.path, "%.200s", packages[i]);
+        scratch_close(&package);
+    }
+    scratch_close(&folder);
+}
+
+/* ---- packages and folders -------------------------------------------------------------------- */
 
 static void compare_package(const char *text, const char *vision, ocelli_quant quant)
 {
@@ -361,7 +436,7 @@ Test(gguf, folders)
     scratch_close(&folder);
 }
 
-/* ---- without a vision file --------------------------------------------------------------------- */
+/* ---- without a vision file ------------------------------------------------------------------- */
 
 Test(gguf, a_text_model_reads_text)
 {
@@ -430,7 +505,7 @@ Test(gguf, a_file_that_shrinks)
     scratch_close(&folder);
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 Test(gguf, names)
 {

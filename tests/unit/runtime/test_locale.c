@@ -1,6 +1,6 @@
-/* test_locale.c - a program that has chosen a locale with a decimal comma: numbers that are read, and
- * those that go into prompts and packages, are the same. The locale is made for the test; where the
- * system has no sources of locales, it is skipped. */
+/* test_locale.c - a program that has chosen a locale with a decimal comma: numbers that are read,
+ * and those that go into prompts and packages, are the same. The locale is made for the test; where
+ * the system has no sources of locales, it is skipped. */
 #define _XOPEN_SOURCE 700
 #define _DEFAULT_SOURCE
 #include "fusion/prompt.h"

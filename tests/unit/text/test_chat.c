@@ -1,5 +1,5 @@
-/* test_chat.c - renderings of the chat template against recorded ones, text and ids; what may become
- * a control token; which templates are known. */
+/* test_chat.c - renderings of the chat template against recorded ones, text and ids; what may
+ * become a control token; which templates are known. */
 #define _POSIX_C_SOURCE 200809L
 #include "text/chat.h"
 

@@ -379,8 +379,8 @@ static unsigned long gather_randomly(const oc_embed_table *table, size_t count)
     return most;
 }
 
-/* A table beyond its budget: whatever the page cache's folios are, nothing of it is resident, and the
- * values are right. */
+/* A table beyond its budget: whatever the page cache's folios are, nothing of it is resident, and
+ * the values are right. */
 Test(embed_table, budget_holds_under_random_ids)
 {
     static const uint64_t budgets[] = {0, 1, 1 << 20, 8 << 20, (32 << 20) - 1};
@@ -455,8 +455,8 @@ Test(embed_table, memory_follows_the_rows)
     scratch_close(&folder);
 }
 
-/* A file that becomes shorter while it is mapped: a refusal, not the end of the process; and once it
- * is whole again the rows are there. */
+/* A file that becomes shorter while it is mapped: a refusal, not the end of the process; and once
+ * it is whole again the rows are there. */
 Test(embed_table, a_file_that_shrinks)
 {
     static float row[LARGE_HIDDEN];
@@ -508,8 +508,8 @@ Test(embed_table, beyond_four_gigabytes)
     scratch_close(&folder);
 }
 
-/* Rows read from the file are the rows of the mapping, whatever the dtype, the offset and the width,
- * and leave nothing of the table in memory. */
+/* Rows read from the file are the rows of the mapping, whatever the dtype, the offset and the
+ * width, and leave nothing of the table in memory. */
 Test(embed_table, reads_of_the_file)
 {
     enum { ROWS = 40, MOST = 9001 };

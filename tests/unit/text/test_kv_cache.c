@@ -1,5 +1,5 @@
-/* test_kv_cache.c - where slots lie: every key and value of every layer, head and slot has a place of its
- * own, and stays there while the cache grows and shrinks. */
+/* test_kv_cache.c - where slots lie: every key and value of every layer, head and slot has a place
+ * of its own, and stays there while the cache grows and shrinks. */
 #include "text/kv_cache.h"
 
 #include <criterion/criterion.h>

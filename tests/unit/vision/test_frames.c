@@ -155,8 +155,8 @@ Test(frames, exactly_so_many)
     cr_assert_not_null(strstr(err.message, "11"));
 }
 
-/* Qwen2-VL's rule: an even number, cut off where it lies between two frames. The numbers of clips that
- * are sampled are golden_siblings' matter. */
+/* Qwen2-VL's rule: an even number, cut off where it lies between two frames. The numbers of clips
+ * that are sampled are golden_siblings' matter. */
 Test(frames, an_even_number)
 {
     oc_frame_rule rule = {

@@ -1,7 +1,8 @@
-/* test_vit_older.c - the towers of Qwen2.5-VL (windows, RMSNorm, SwiGLU) and Qwen2-VL (quick GELU) with
- * their awkward widths: rows of 1176 pixels, heads of 80, a feed-forward that is no multiple of 32, as
- * 3420 is none. Every form of the weights on every tier against float32 on the plain one; and that the
- * bits do not depend on the threads. That the numbers are right is golden_siblings' matter. */
+/* test_vit_older.c - the towers of Qwen2.5-VL (windows, RMSNorm, SwiGLU) and Qwen2-VL (quick GELU)
+ * with their awkward widths: rows of 1176 pixels, heads of 80, a feed-forward that is no multiple
+ * of 32, as 3420 is none. Every form of the weights on every tier against float32 on the plain one;
+ * and that the bits do not depend on the threads. That the numbers are right is golden_siblings'
+ * matter. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/base/memory.h"
 #include "runtime/kernels/dispatch.h"
@@ -168,8 +169,8 @@ static void fill_picture(uint8_t *rgb)
     }
 }
 
-/* The visual rows, [tokens, OUT], by these kernels and threads; free them. What was planned as scratch
- * is what is used. */
+/* The visual rows, [tokens, OUT], by these kernels and threads; free them. What was planned as
+ * scratch is what is used. */
 static float *encode_as(const char *path, const oc_vit_config *config, const char *tier,
                         int threads, oc_format format, size_t *count)
 {

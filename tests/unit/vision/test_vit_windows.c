@@ -1,5 +1,5 @@
-/* test_vit_windows.c - the order of cells in windows, by hand; the way there and back. (That it is the
- * reference's order is golden_siblings' matter.) */
+/* test_vit_windows.c - the order of cells in windows, by hand; the way there and back. (That it is
+ * the reference's order is golden_siblings' matter.) */
 #include "vision/vit_windows.h"
 
 #include <criterion/criterion.h>

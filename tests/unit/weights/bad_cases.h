@@ -5,6 +5,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
+#include "runtime/weights/tensor.h"
 #include "tests/unit/weights/scratch.h"
 
 #include <cjson/cJSON.h>
@@ -67,6 +68,28 @@ static inline size_t bad_hex(const char *hex, unsigned char *out, size_t room)
     }
     return count;
 }
+
+/* A tensor of an accepted file: its shape, which the list has under key in the file's order
+ * (reversed in GGUF), its bytes, and where in the file, mapped at start, they lie. */
+static inline void bad_check_tensor(const char *id, const oc_tensor *tensor,
+                                    const unsigned char *start, const cJSON *want, const char *key,
+                                    bool reversed)
+{
+    const cJSON *shape = cJSON_GetObjectItem(want, key);
+    int rank = cJSON_GetArraySize(shape);
+    cr_expect_eq(tensor->rank, rank, "%s", id);
+    for (int i = 0; i < rank; i++) {
+        cr_expect_eq(tensor->shape[reversed ? rank - 1 - i : i],
+                     (int64_t)cJSON_GetArrayItem(shape, i)->valuedouble, "%s", id);
+    }
+    cr_expect_eq(tensor->bytes, bad_number(want, "bytes", 0), "%s", id);
+    cr_expect_eq((const unsigned char *)tensor->data - start,
+                 (ptrdiff_t)bad_number(want, "offset_in_file", 0), "%s", id);
+}
+
+/* MiB: more than any of these tests needs, less than any absurd size asks for; sanitizers keep
+ * freed blocks. */
+enum { BAD_MOST_MEMORY = 600 };
 
 /* The most memory this process has had, in MiB. */
 static inline long bad_peak(void)
