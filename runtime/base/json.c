@@ -8,6 +8,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Of commas and opening brackets there is one before every value but the first. Those in strings are
+ * counted with them: a file that holds so many is no model's either. */
+static bool has_many_values(const char *bytes, size_t size)
+{
+    size_t values = 1;
+    for (size_t i = 0; i < size; i++) {
+        values += bytes[i] == ',' || bytes[i] == '[' || bytes[i] == '{';
+    }
+    return values > OC_JSON_VALUES;
+}
+
 /* cJSON counts nesting itself (1000 levels) and refuses more. */
 ocelli_status oc_json_parse(oc_json *out, const char *name, const char *bytes, size_t size,
                             ocelli_error *err)
@@ -25,6 +36,10 @@ ocelli_status oc_json_parse(oc_json *out, const char *name, const char *bytes, s
     if (nul != NULL) { /* the parser would take it for white space */
         return oc_fail(err, OCELLI_E_FORMAT, "%s: a NUL byte at byte %zu: not a text file", name,
                        (size_t)(nul - bytes));
+    }
+    if (has_many_values(bytes, size)) {
+        return oc_fail(err, OCELLI_E_FORMAT, "%s: holds more than %zu values: not a model's file",
+                       name, OC_JSON_VALUES);
     }
     const char *end = NULL;
     cJSON *tree = cJSON_ParseWithLengthOpts(bytes, size, &end, 0);

@@ -25,6 +25,10 @@ typedef struct oc_json_object {
 /* 256 MiB: twenty times the largest tokenizer.json there is. */
 #define OC_JSON_LIMIT ((size_t)256 << 20)
 
+/* Values of a parsed file, about a hundred bytes of memory each: thirty times those of the largest index
+ * of tensors. (A tokenizer's tables are scanned, not parsed.) */
+#define OC_JSON_VALUES ((size_t)1000000)
+
 /* Reads and parses; refuses what is not one JSON object and bytes after its end.
  * OCELLI_E_IO or OCELLI_E_FORMAT. */
 ocelli_status oc_json_open(oc_json *out, const char *path, ocelli_error *err);

@@ -109,7 +109,7 @@ void check_near(checker *c, const char *kernel, size_t at, float got, double exp
     }
 }
 
-static int check_tier(const char *name, uint64_t seed)
+static int check_tier(const char *name, uint64_t seed, long rounds)
 {
     oc_kernels kernels, scalar;
     ocelli_error error;
@@ -120,7 +120,7 @@ static int check_tier(const char *name, uint64_t seed)
     }
     checker c = {.kernels = &kernels, .scalar = &scalar, .random = seed};
     c.fused = strcmp(name, "scalar") != 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (long round = 0; round < rounds; round++) {
         check_float_kernels(&c);
         check_bf16_kernels(&c);
         check_quant_kernels(&c);
@@ -135,6 +135,7 @@ int main(int count, char **arguments)
     uint64_t seed = 20240917;
     const char *tier = NULL;
     int threads = 1;
+    long rounds = ROUNDS;
     bool bench = false;
     for (int i = 1; i < count; i++) {
         const char *value = i + 1 < count ? arguments[i + 1] : NULL;
@@ -143,6 +144,9 @@ int main(int count, char **arguments)
         } else if (strcmp(arguments[i], "--seed") == 0 && value != NULL) {
             seed = strtoull(value, NULL, 10);
             i++;
+        } else if (strcmp(arguments[i], "--rounds") == 0 && value != NULL) {
+            rounds = strtol(value, NULL, 10);
+            i++;
         } else if (strcmp(arguments[i], "--tier") == 0 && value != NULL) {
             tier = value;
             i++;
@@ -150,7 +154,9 @@ int main(int count, char **arguments)
             threads = (int)strtol(value, NULL, 10);
             i++;
         } else {
-            fputs("usage: kernel_check [--seed N] [--tier NAME] [--bench [--threads N]]\n", stderr);
+            fputs("usage: kernel_check [--seed N] [--rounds N] [--tier NAME] [--bench [--threads "
+                  "N]]\n",
+                  stderr);
             return 2;
         }
     }
@@ -162,7 +168,7 @@ int main(int count, char **arguments)
     seed = seed * 2 + 1; /* xorshift needs a state that is not zero */
     for (int i = 0; oc_kernels_tier(i) != NULL; i++) {
         if (tier == NULL || strcmp(tier, oc_kernels_tier(i)) == 0) {
-            failures += check_tier(oc_kernels_tier(i), seed);
+            failures += check_tier(oc_kernels_tier(i), seed, rounds);
         }
     }
     return failures == 0 ? 0 : 1;

@@ -53,6 +53,35 @@ Test(json, depth_is_bounded)
     expect_bad(text, DEPTH + 5, "not valid JSON");
 }
 
+/* Each would take a hundred bytes of memory: refused before any of them does. */
+Test(json, too_many_values)
+{
+    enum { MOST = 1000000 };
+    static const char head[] = "{\"list\": [0", tail[] = "]}";
+    char *text = malloc(2 * MOST + sizeof head + sizeof tail);
+    oc_json json;
+    ocelli_error err = {0};
+    cr_assert_not_null(text);
+    for (size_t more = 0; more < 2; more++) { /* the object, the list and its numbers */
+        size_t length = sizeof head - 1, numbers = MOST - 2 + more;
+        memcpy(text, head, length);
+        for (size_t i = 1; i < numbers; i++) {
+            text[length++] = ',';
+            text[length++] = '0';
+        }
+        memcpy(text + length, tail, sizeof tail - 1);
+        length += sizeof tail - 1;
+        ocelli_status status = oc_json_parse(&json, "config.json", text, length, &err);
+        cr_assert_eq(status, more == 0 ? OCELLI_OK : OCELLI_E_FORMAT);
+        cr_assert(more == 0 || strcmp(err.message,
+                                      "config.json: holds more than 1000000 values: not a model's "
+                                      "file") == 0,
+                  "%s", err.message);
+        oc_json_close(&json);
+    }
+    free(text);
+}
+
 Test(json, whole_numbers)
 {
     oc_json json =
