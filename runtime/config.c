@@ -379,8 +379,7 @@ ocelli_status oc_config_read_texts(oc_config *out, const oc_config_texts *texts,
         status = read_text(out, texts, texts->preprocessor, oc_config_read_images, err);
     }
     if (status == OCELLI_OK && !out->text_only) {
-        oc_json_object nothing = {.file = texts->name, .where = ""};
-        status = oc_config_read_videos(out, nothing, err);
+        status = read_text(out, texts, texts->video, oc_config_read_videos, err);
     }
     if (status == OCELLI_OK) {
         status = read_text(out, texts, texts->generation, oc_config_add_eos, err);

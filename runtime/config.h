@@ -36,6 +36,7 @@ typedef struct oc_config_texts {
     const char *name;         /* of their source, for messages */
     const char *config;       /* config.json */
     const char *preprocessor; /* NULL: a model that only reads text, without a vision_config */
+    const char *video;        /* video_preprocessor_config.json; NULL with the other */
     const char *generation;
 } oc_config_texts;
 ocelli_status oc_config_read_texts(oc_config *out, const oc_config_texts *texts, ocelli_error *err);

@@ -106,6 +106,16 @@ static uint64_t count_windowed(const oc_vit_config *vit)
     return count;
 }
 
+static ocelli_clip_times clip_times_of(oc_clip_style style)
+{
+    switch (style) {
+    case OC_CLIP_INDEXED: return OCELLI_CLIP_ORDER;
+    case OC_CLIP_TIMED: return OCELLI_CLIP_SECONDS;
+    case OC_CLIP_PAIRS: break;
+    }
+    return OCELLI_CLIP_TEXT;
+}
+
 void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
 {
     const oc_decoder_config *decoder = &model->config.decoder;
@@ -155,6 +165,7 @@ void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
         .frames_sized_alone = model->config.video_size.by_frame,
         .vision_window = (uint64_t)vit->window * (uint64_t)vit->patch.merge_size,
         .vision_window_layers = count_windowed(vit),
-        .vision_gated = vit->mlp == OC_VIT_SWIGLU};
+        .vision_gated = vit->mlp == OC_VIT_SWIGLU,
+        .clip_times = clip_times_of(model->config.family->clip)};
     oc_result_write(info, &own, sizeof own);
 }

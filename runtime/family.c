@@ -19,7 +19,9 @@ static const oc_vision_rules qwen3_vision = {.width_key = "hidden_size",
                                              .image_least = 65536,
                                              .image_most = 16777216,
                                              .video_least = 128 * 1024,
-                                             .video_most = 768 * 1024};
+                                             .video_most = 768 * 1024,
+                                             .released_video_least = 4096,
+                                             .released_video_most = 25165824};
 
 /* ---- Qwen2-VL and Qwen2.5-VL ---------------------------------------------------------------- */
 

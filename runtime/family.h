@@ -40,7 +40,9 @@ typedef struct oc_vision_rules {
     oc_vit_mlp mlp;
     float mean[3], deviation[3];     /* without image_mean, image_std */
     int64_t image_least, image_most; /* pixels, without a size */
-    int64_t video_least, video_most; /* the same, in no file at all */
+    int64_t video_least, video_most; /* the same of a clip */
+    /* Of a clip, in the released models' files; what GGUF files stand for. */
+    int64_t released_video_least, released_video_most;
 } oc_vision_rules;
 
 /* How a clip stands in the prompt. */

@@ -363,7 +363,8 @@ static ocelli_status put_tower(cJSON *top, const oc_gguf *file, size_t *taps, oc
     return put_taps(to, file, taps, err);
 }
 
-static ocelli_status put_pixels(cJSON *to, const oc_gguf *file, const oc_family *family,
+/* A processor's file, with the limits of the released models. */
+static ocelli_status put_pixels(cJSON *to, const oc_gguf *file, int64_t least, int64_t most,
                                 ocelli_error *err)
 {
     static const row rows[] = {
@@ -376,8 +377,8 @@ static ocelli_status put_pixels(cJSON *to, const oc_gguf *file, const oc_family 
     OC_TRY(put_list(to, "image_mean", file, "clip.vision.image_mean", OC_GGUF_F32, 3, err));
     OC_TRY(put_list(to, "image_std", file, "clip.vision.image_std", OC_GGUF_F32, 3, err));
     OC_TRY(put_object(to, "size", &size, err));
-    OC_TRY(put_number(size, "shortest_edge", (double)family->vision->image_least, err));
-    return put_number(size, "longest_edge", (double)family->vision->image_most, err);
+    OC_TRY(put_number(size, "shortest_edge", (double)least, err));
+    return put_number(size, "longest_edge", (double)most, err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -410,7 +411,7 @@ ocelli_status oc_gguf_is_vision(const oc_gguf *file, bool *vision, ocelli_error 
 }
 
 typedef struct trees {
-    cJSON *config, *preprocessor, *generation;
+    cJSON *config, *preprocessor, *video, *generation;
 } trees;
 
 static ocelli_status plant(trees *t, const oc_gguf *text, const oc_gguf *vision, ocelli_error *err)
@@ -426,7 +427,8 @@ static ocelli_status plant(trees *t, const oc_gguf *text, const oc_gguf *vision,
     uint64_t tokens;
     OC_TRY(oc_gguf_string(text, "general.architecture", &architecture, &length, err));
     const oc_family *family = oc_family_find_gguf(architecture, length);
-    if (family == NULL || t->config == NULL || t->preprocessor == NULL || t->generation == NULL) {
+    if (family == NULL || t->config == NULL || t->preprocessor == NULL || t->video == NULL ||
+        t->generation == NULL) {
         return oc_fail_memory(err, "the configuration");
     }
     snprintf(prefix, sizeof prefix, "%s.", family->gguf);
@@ -447,27 +449,33 @@ static ocelli_status plant(trees *t, const oc_gguf *text, const oc_gguf *vision,
     OC_TRY(check_projector(vision, family, err));
     OC_TRY(put_tower(t->config, vision, &taps, err));
     OC_TRY(check_pair(text, vision, prefix, taps, err));
-    return put_pixels(t->preprocessor, vision, family, err);
+    const oc_vision_rules *rules = family->vision;
+    OC_TRY(put_pixels(t->preprocessor, vision, rules->image_least, rules->image_most, err));
+    return put_pixels(t->video, vision, rules->released_video_least, rules->released_video_most,
+                      err);
 }
 
 ocelli_status oc_gguf_config_make(oc_gguf_config *out, const oc_gguf *text, const oc_gguf *vision,
                                   ocelli_error *err)
 {
-    trees t = {cJSON_CreateObject(), cJSON_CreateObject(), cJSON_CreateObject()};
+    trees t = {cJSON_CreateObject(), cJSON_CreateObject(), cJSON_CreateObject(),
+               cJSON_CreateObject()};
     *out = (oc_gguf_config){0};
     ocelli_status status = plant(&t, text, vision, err);
     if (status == OCELLI_OK) {
         out->config = cJSON_Print(t.config);
         out->preprocessor = vision != NULL ? cJSON_Print(t.preprocessor) : NULL;
+        out->video = vision != NULL ? cJSON_Print(t.video) : NULL;
         out->generation = cJSON_Print(t.generation);
         if (out->config == NULL || out->generation == NULL ||
-            (vision != NULL && out->preprocessor == NULL)) {
+            (vision != NULL && (out->preprocessor == NULL || out->video == NULL))) {
             status = oc_fail_memory(err, "the configuration");
             oc_gguf_config_close(out);
         }
     }
     cJSON_Delete(t.config);
     cJSON_Delete(t.preprocessor);
+    cJSON_Delete(t.video);
     cJSON_Delete(t.generation);
     return status;
 }
@@ -476,6 +484,7 @@ void oc_gguf_config_close(oc_gguf_config *texts)
 {
     cJSON_free(texts->config);
     cJSON_free(texts->preprocessor);
+    cJSON_free(texts->video);
     cJSON_free(texts->generation);
     *texts = (oc_gguf_config){0};
 }

@@ -11,6 +11,7 @@
 typedef struct oc_gguf_config {
     char *config;       /* config.json; without a vision_config if there is no vision file */
     char *preprocessor; /* preprocessor_config.json; NULL: no vision file */
+    char *video;        /* video_preprocessor_config.json; the same */
     char *generation;   /* generation_config.json */
 } oc_gguf_config;
 
@@ -21,7 +22,7 @@ ocelli_status oc_gguf_is_vision(const oc_gguf *file, bool *vision, ocelli_error 
 /* vision: the file that belongs to text, or NULL. Keys must be there with the type they have in
  * llama.cpp's files; numbers are checked by whoever reads the JSON. What is in no key is found
  * here: the ids of the vision tokens by their text, the head's tie by output.weight. Released
- * models' pixel limits are written, since the files do not keep them. OCELLI_E_FORMAT; for two
+ * models' pixel limits of pictures and clips are written, since the files do not keep them. OCELLI_E_FORMAT; for two
  * files that do not belong together both widths, or both counts of deepstack taps, are named.
  * OCELLI_E_UNSUPPORTED for another projector. */
 ocelli_status oc_gguf_config_make(oc_gguf_config *out, const oc_gguf *text, const oc_gguf *vision,

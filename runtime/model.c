@@ -76,12 +76,8 @@ void oc_model_end(ocelli_model *model)
 
 ocelli_status oc_model_check_sees(const ocelli_model *model, ocelli_error *err)
 {
-    return model->config.text_only
-               ? oc_fail(err, OCELLI_E_ARGUMENT,
-                         "%s: a text model without its vision file, so it cannot see; give the "
-                         "mmproj-*.gguf that belongs to it (--mmproj FILE)",
-                         model->directory)
-               : OCELLI_OK;
+    return model->config.text_only ? oc_source_fail_blind(&model->source, "so it cannot see", err)
+                                   : OCELLI_OK;
 }
 
 ocelli_status oc_model_check_computes(const ocelli_model *model, const char *what,
@@ -129,7 +125,7 @@ static ocelli_status open_checkpoint_files(ocelli_model *model, ocelli_error *er
     OC_TRY(oc_source_weights(&model->source, &model->config, &model->decoder_files, err));
     model->vision_files = model->decoder_files;
     OC_TRY(oc_weights_get(model->decoder_files, OC_EMBED_TOKENS, 2, shape, &embed, err));
-    model->stored_dtype = embed.dtype;
+    model->stored_dtype = oc_source_dtype(model->decoder_files);
     oc_tensor head;
     if (!config->tie_is_said && !oc_weights_find(model->decoder_files, OC_LM_HEAD, &head, NULL)) {
         config->tied = true;
@@ -217,21 +213,7 @@ static ocelli_status open_tokenizer(ocelli_model *model, ocelli_error *err)
 
 /* ---- towers -------------------------------------------------------------------------------- */
 
-/* The tower through a loader of its own; *elements gets how much that is. */
-static ocelli_status load_tower(ocelli_model *model, const oc_loader_options *options,
-                                bool sizes_only, uint64_t *elements, ocelli_error *err)
-{
-    OC_TRY(oc_loader_open(&model->vision_loader, options, err));
-    if (sizes_only) {
-        oc_loader_only_sizes(model->vision_loader);
-    }
-    OC_TRY(oc_vit_load(&model->vit, &model->config.vit, model->vision_loader, err));
-    *elements = oc_loader_elements(model->vision_loader);
-    return OCELLI_OK;
-}
-
-static ocelli_status load_vision(ocelli_model *model, const ocelli_model_options *given,
-                                 ocelli_error *err)
+static ocelli_status check_vision_is_there(const ocelli_model *model, ocelli_error *err)
 {
     oc_tensor first;
     if (!oc_weights_find(model->vision_files, OC_VIT_FIRST_TENSOR, &first, NULL)) {
@@ -240,25 +222,28 @@ static ocelli_status load_vision(ocelli_model *model, const ocelli_model_options
                        "whole vision-language checkpoint",
                        model->directory, OC_VIT_FIRST_TENSOR);
     }
+    return OCELLI_OK;
+}
+
+/* elements: how much there is to tell of; 0: not known. */
+static ocelli_status load_vision(ocelli_model *model, const ocelli_model_options *given,
+                                 uint64_t elements, ocelli_error *err)
+{
     oc_loader_options options = {.weights = model->vision_files,
                                  .compute = model->compute,
                                  .format = oc_vision_format(model->vision),
                                  .log = &model->log};
-    uint64_t elements;
-    if (model->packaged || model->plan_only) {
-        return load_tower(model, &options, model->plan_only, &elements, err);
+    if (!model->packaged && !model->plan_only) {
+        options.progress = given->progress;
+        options.progress_user = given->progress_user;
+        options.progress_what = "packing the vision tower";
+        options.progress_total = elements;
     }
-    /* Twice: once to learn how much there is to tell of. */
-    OC_TRY(load_tower(model, &options, true, &elements, err));
-    oc_vit_close(model->vit);
-    oc_loader_close(model->vision_loader);
-    model->vit = NULL;
-    model->vision_loader = NULL;
-    options.progress = given->progress;
-    options.progress_user = given->progress_user;
-    options.progress_what = "packing the vision tower";
-    options.progress_total = elements;
-    return load_tower(model, &options, false, &elements, err);
+    OC_TRY(oc_loader_open(&model->vision_loader, &options, err));
+    if (model->plan_only) {
+        oc_loader_only_sizes(model->vision_loader);
+    }
+    return oc_vit_load(&model->vit, &model->config.vit, model->vision_loader, err);
 }
 
 static ocelli_status load_decoder(ocelli_model *model, const ocelli_model_options *options,
@@ -283,6 +268,78 @@ static ocelli_status load_decoder(ocelli_model *model, const ocelli_model_option
                            err));
     oc_decoder_settle(model->decoder, model->config.decoder.tied ? model->table : NULL);
     return OCELLI_OK;
+}
+
+/* What a tower of a checkpoint would be, had it been loaded. */
+typedef struct tower_size {
+    uint64_t elements;
+    uint64_t made; /* bytes that are no file's but memory of our own */
+} tower_size;
+
+static ocelli_status size_tower(const ocelli_model *model, bool vision, oc_format format,
+                                tower_size *out, ocelli_error *err)
+{
+    oc_loader *loader;
+    oc_vit *vit = NULL;
+    oc_decoder *decoder = NULL;
+    const oc_config *config = &model->config;
+    OC_TRY(oc_loader_open(&loader,
+                          &(oc_loader_options){.weights = model->decoder_files,
+                                               .compute = model->compute,
+                                               .format = format},
+                          err));
+    oc_loader_only_sizes(loader);
+    ocelli_status status =
+        vision ? oc_vit_load(&vit, &config->vit, loader, err)
+               : oc_decoder_load(&decoder, &config->decoder, loader, !config->decoder.tied, err);
+    *out =
+        (tower_size){.elements = oc_loader_elements(loader), .made = oc_loader_made_bytes(loader)};
+    oc_vit_close(vit);
+    oc_decoder_close(decoder);
+    oc_loader_close(loader);
+    return status;
+}
+
+/* A checkpoint that the machine cannot hold is refused before its weights are read: reading them
+ * would end the process after minutes. A package is mapped, and the system pages it. */
+static ocelli_status check_memory(const ocelli_model *model, uint64_t vision_bytes,
+                                  ocelli_error *err)
+{
+    tower_size decoder, smaller;
+    char needs[OC_BYTES_ROOM], has[OC_BYTES_ROOM];
+    uint64_t memory = oc_memory_limit();
+    OC_TRY(size_tower(model, false, oc_quant_format(model->quant), &decoder, err));
+    if (memory >= vision_bytes && memory - vision_bytes >= decoder.made) {
+        return OCELLI_OK;
+    }
+    OC_TRY(size_tower(model, false, OC_FORMAT_Q4, &smaller, err));
+    bool q4_fits = memory >= vision_bytes && memory - vision_bytes >= smaller.made;
+    return oc_fail(err, OCELLI_E_MEMORY,
+                   "%s: its weights as %s take %s of memory, and this machine has %s; %spack it (a "
+                   "package is mapped, not held)",
+                   model->directory, ocelli_quant_name(model->quant),
+                   oc_bytes_label(decoder.made + vision_bytes, needs), oc_bytes_label(memory, has),
+                   q4_fits ? "open it as q4 (--quant q4), or " : "");
+}
+
+static ocelli_status load_towers(ocelli_model *model, const ocelli_model_options *options,
+                                 ocelli_error *err)
+{
+    bool sees = !model->config.text_only;
+    tower_size vision = {0};
+    if (sees) {
+        OC_TRY(check_vision_is_there(model, err));
+    }
+    if (!model->packaged && !model->plan_only) {
+        if (sees) {
+            OC_TRY(size_tower(model, true, oc_vision_format(model->vision), &vision, err));
+        }
+        OC_TRY(check_memory(model, vision.made, err));
+    }
+    if (sees) {
+        OC_TRY(load_vision(model, options, vision.elements, err));
+    }
+    return load_decoder(model, options, err);
 }
 
 static ocelli_status check_forms(const ocelli_model_options *options, ocelli_error *err)
@@ -360,10 +417,7 @@ static ocelli_status open_all(ocelli_model *model, const ocelli_model_options *o
     OC_TRY(model->packaged ? open_package_files(model, err) : open_checkpoint_files(model, err));
     OC_TRY(open_tokenizer(model, err));
     OC_TRY(check_template(model, err));
-    if (!model->config.text_only) {
-        OC_TRY(load_vision(model, options, err));
-    }
-    return load_decoder(model, options, err);
+    return load_towers(model, options, err);
 }
 
 ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,

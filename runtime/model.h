@@ -35,7 +35,7 @@ struct ocelli_model {
     oc_embed_table *table;
     uint64_t embed_budget;
     oc_bpe *bpe;
-    oc_dtype stored_dtype; /* of the tensors of a checkpoint */
+    oc_dtype stored_dtype; /* the one with the most bytes of a checkpoint (oc_source_dtype) */
     oc_manifest manifest;  /* of a package */
 };
 

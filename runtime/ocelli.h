@@ -137,8 +137,8 @@ typedef struct ocelli_model_options {
                             * larger one's rows are read from the file each time, and none of them
                             * stays. The answer does not depend on it. Models of one process share a
                             * table, and the least of their budgets */
-    /* The vision file that belongs to a GGUF text model; NULL: the one of its folder, if a folder
-     * is opened, else none, and the model only reads text. */
+    /* The vision file that belongs to a GGUF text model; NULL: the only one in its folder that
+     * belongs to it, else none, and the model only reads text. */
     const char *mmproj;
     int needs_vision; /* nonzero: a model that cannot see is refused at once */
 } ocelli_model_options;
@@ -157,6 +157,12 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_open(ocelli_model **out, cons
 /* Sessions and visuals keep the model alive: the order of closing does not matter. */
 OCELLI_API void ocelli_model_close(ocelli_model *model);
 
+typedef enum ocelli_clip_times {
+    OCELLI_CLIP_TEXT,   /* the time of each frame pair, as text in the prompt */
+    OCELLI_CLIP_ORDER,  /* nothing but their order */
+    OCELLI_CLIP_SECONDS /* the seconds between pairs, as positions */
+} ocelli_clip_times;
+
 typedef struct ocelli_model_info {
     size_t struct_size;
     const char *family;   /* "qwen3_vl" */
@@ -171,7 +177,8 @@ typedef struct ocelli_model_info {
     /* All 0, and so is what else is told of pictures: a text model without its vision file. */
     uint64_t vision_layers, vision_hidden_size, vision_heads, patch_size, merge_size;
     uint64_t embed_bytes, decoder_bytes, head_bytes, vision_bytes; /* as held in memory or mapped */
-    const char *checkpoint_dtype; /* "bf16", of the tensors on disk; of a package: "packed" */
+    const char *checkpoint_dtype; /* "bf16": the type of most bytes of the text model on disk; of a
+                                   * package: of what it was made from */
     const char *embed_dtype;      /* of the embedding table on disk: "f32", "bf16" */
     uint64_t image_min_pixels, image_max_pixels; /* the size rule's bounds, from the checkpoint */
     const char *fingerprint; /* 32 hex digits: which embedding table this is; "" if not computed */
@@ -186,6 +193,7 @@ typedef struct ocelli_model_info {
     uint64_t vision_window;        /* patches along a window's side; 0: the tower has no windows */
     uint64_t vision_window_layers; /* that attend inside windows */
     int vision_gated;              /* its feed-forward has three matrices, not two */
+    ocelli_clip_times clip_times;  /* what the decoder is told of a clip's times */
 } ocelli_model_info;
 /* Set info->struct_size first. */
 OCELLI_API void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info);

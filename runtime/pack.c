@@ -31,6 +31,7 @@ typedef struct job {
     oc_package_folder folder;
     oc_manifest manifest;
     oc_weights_writer *writer; /* of the file being written */
+    uint64_t bytes;            /* of the table and the towers: how much will be written, about */
 } job;
 
 static ocelli_status tell(const job *j, const char *what, uint64_t done, uint64_t total,
@@ -63,17 +64,29 @@ static ocelli_status write_rows(job *j, const oc_tensor *table, oc_package_strea
     return OCELLI_OK;
 }
 
+/* The table of the checkpoint, and what it becomes. */
+static ocelli_status find_table(const job *j, oc_tensor *table, oc_dtype *written,
+                                ocelli_error *err)
+{
+    const int64_t shape[2] = {(int64_t)j->config.decoder.vocab, (int64_t)j->config.decoder.hidden};
+    OC_TRY(oc_weights_get(j->weights, OC_EMBED_TOKENS, 2, shape, table, err));
+    *written = j->options.embed_bf16 && table->dtype == OC_BF16 ? OC_BF16 : OC_F32;
+    return OCELLI_OK;
+}
+
 static ocelli_status write_table(job *j, ocelli_error *err)
 {
-    size_t vocab = j->config.decoder.vocab, hidden = j->config.decoder.hidden;
-    const int64_t shape[2] = {(int64_t)vocab, (int64_t)hidden};
+    size_t hidden = j->config.decoder.hidden;
     oc_tensor table;
     oc_package_stream stream;
-    OC_TRY(oc_weights_get(j->weights, OC_EMBED_TOKENS, 2, shape, &table, err));
-    bool keep = j->options.embed_bf16 && table.dtype == OC_BF16;
-    j->manifest.embed_dtype = keep ? OC_BF16 : OC_F32;
+    OC_TRY(find_table(j, &table, &j->manifest.embed_dtype, err));
     snprintf(j->manifest.source_dtype, sizeof j->manifest.source_dtype, "%s",
-             oc_dtype_label(table.dtype));
+             oc_dtype_label(oc_source_dtype(j->weights)));
+    if (j->options.embed_bf16 && j->manifest.embed_dtype != OC_BF16) {
+        oc_log_write(&j->log, OCELLI_LOG_WARN,
+                     "%s: its embedding table is %s, not bf16, and is kept as float32, exact",
+                     j->checkpoint, oc_dtype_label(table.dtype));
+    }
     size_t batch = hidden > (1 << 20) / 4 ? 1 : ((size_t)1 << 20) / 4 / hidden; /* about 1 MiB */
     float *rows = oc_alloc(batch, hidden * sizeof *rows);
     oc_hasher *values = oc_hasher_open();
@@ -149,8 +162,8 @@ static ocelli_status walk_vision(job *j, oc_loader *loader, ocelli_error *err)
     return OCELLI_OK;
 }
 
-/* sink NULL: nothing is wanted but the sizes. *elements goes in as what progress is measured
- * against and comes out as how much there was. */
+/* sink NULL: nothing is wanted but the sizes; j->bytes grows by them. *elements goes in as what
+ * progress is measured against and comes out as how much there was. */
 static ocelli_status walk(job *j, walk_fn tower, oc_format format, const oc_loader_sink *sink,
                           const char *what, uint64_t *elements, ocelli_error *err)
 {
@@ -171,6 +184,7 @@ static ocelli_status walk(job *j, walk_fn tower, oc_format format, const oc_load
     }
     ocelli_status status = tower(j, loader, err);
     *elements = oc_loader_elements(loader);
+    j->bytes += sink == NULL ? oc_loader_bytes(loader) : 0;
     oc_loader_close(loader);
     return status;
 }
@@ -264,8 +278,9 @@ static ocelli_status copy_files(job *j, ocelli_error *err)
 /* Everything that can be wrong with the checkpoint is found before anything is written. */
 static ocelli_status check_source(job *j, ocelli_error *err)
 {
-    oc_tensor head;
-    uint64_t elements = 0;
+    oc_tensor head, table;
+    oc_dtype written;
+    uint64_t vision = 0, decoder = 0; /* elements, of which nobody is told */
     OC_TRY(oc_source_open(&j->source, j->checkpoint, j->options.mmproj, err));
     if (j->source.form == OC_SOURCE_PACKAGE) {
         return oc_fail(err, OCELLI_E_ARGUMENT, "%s: is a package already; pack its checkpoint",
@@ -273,17 +288,19 @@ static ocelli_status check_source(job *j, ocelli_error *err)
     }
     OC_TRY(oc_source_config(&j->source, &j->config, err));
     if (j->config.text_only) {
-        return oc_fail(err, OCELLI_E_ARGUMENT,
-                       "%s: a text model without its vision file, of which no package can be made; "
-                       "give the mmproj-*.gguf that belongs to it (--mmproj FILE)",
-                       j->checkpoint);
+        return oc_source_fail_blind(&j->source, "of which no package can be made", err);
     }
     OC_TRY(oc_source_weights(&j->source, &j->config, &j->weights, err));
     if (!j->config.decoder.tie_is_said && !oc_weights_find(j->weights, OC_LM_HEAD, &head, NULL)) {
         j->config.decoder.tied = true;
     }
     OC_TRY(oc_source_tokenizer(&j->source, j->config.decoder.vocab, &j->bpe, err));
-    return walk(j, walk_vision, oc_vision_format(j->vision), NULL, OC_PACKAGE_VISION, &elements,
+    OC_TRY(find_table(j, &table, &written, err));
+    j->bytes = (uint64_t)j->config.decoder.vocab * j->config.decoder.hidden *
+               oc_dtype_size(written); /* the file has as many elements: cannot wrap */
+    OC_TRY(
+        walk(j, walk_vision, oc_vision_format(j->vision), NULL, OC_PACKAGE_VISION, &vision, err));
+    return walk(j, walk_decoder, oc_quant_format(j->quant), NULL, OC_PACKAGE_DECODER, &decoder,
                 err);
 }
 
@@ -293,6 +310,7 @@ static ocelli_status pack(job *j, const char *directory_out, ocelli_error *err)
     OC_TRY(oc_pool_open(&j->pool, j->options.threads, err));
     OC_TRY(check_source(j, err));
     OC_TRY(oc_package_folder_open(&j->folder, directory_out, j->options.overwrite != 0, err));
+    OC_TRY(oc_package_folder_check_room(&j->folder, j->bytes, err));
     j->manifest.quant = j->quant;
     j->manifest.vision = j->vision;
     j->manifest.tied = j->config.decoder.tied;

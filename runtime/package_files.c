@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static char *with_suffix(const char *path, const char *suffix)
@@ -209,6 +210,23 @@ ocelli_status oc_package_folder_open(oc_package_folder *out, const char *final_p
         oc_package_folder_close(out);
     }
     return status;
+}
+
+ocelli_status oc_package_folder_check_room(const oc_package_folder *folder, uint64_t bytes,
+                                           ocelli_error *err)
+{
+    struct statvfs disk;
+    char needs[OC_BYTES_ROOM], has[OC_BYTES_ROOM];
+    if (statvfs(folder->path, &disk) != 0) {
+        return OCELLI_OK; /* writing will tell */
+    }
+    uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    return room >= bytes ? OCELLI_OK
+                         : oc_fail(err, OCELLI_E_IO,
+                                   "%s: the package takes %s, but %s are free there; nothing was "
+                                   "written",
+                                   folder->final_path, oc_bytes_label(bytes, needs),
+                                   oc_bytes_label(room, has));
 }
 
 static void sync_parent(const char *path)

@@ -19,6 +19,9 @@ const char *oc_package_copied(size_t i);
  * nowhere; and a temporary folder that holds files of somebody else. */
 ocelli_status oc_package_folder_open(oc_package_folder *out, const char *final_path, bool overwrite,
                                      ocelli_error *err);
+/* OCELLI_E_IO, with both sizes, when the disk of the folder has no room for so many bytes. */
+ocelli_status oc_package_folder_check_room(const oc_package_folder *folder, uint64_t bytes,
+                                           ocelli_error *err);
 /* Syncs the folder and renames it to its final path; an old package there is replaced. */
 ocelli_status oc_package_folder_commit(oc_package_folder *folder, ocelli_error *err);
 /* Removes what was not committed, frees. Accepts a zero folder. */

@@ -49,6 +49,18 @@ static ocelli_status open_files(oc_source *out, const char *text, const char *vi
     return oc_gguf_config_make(&out->config, out->text, out->vision, err);
 }
 
+/* A text model by itself, with the one vision file beside it that fits, if no other does. */
+static ocelli_status open_text(oc_source *out, const char *path, ocelli_error *err)
+{
+    char *vision;
+    OC_TRY(open_part(&out->text, path, false, err));
+    OC_TRY(oc_source_beside(&vision, &out->choice, out->text, err));
+    ocelli_status status = vision != NULL ? open_part(&out->vision, vision, true, err) : OCELLI_OK;
+    oc_free(vision);
+    OC_TRY(status);
+    return oc_gguf_config_make(&out->config, out->text, out->vision, err);
+}
+
 /* path is a folder, or nothing at all. */
 static ocelli_status open_folder(oc_source *out, const char *path, const char *vision,
                                  ocelli_error *err)
@@ -86,7 +98,7 @@ ocelli_status oc_source_open(oc_source *out, const char *path, const char *visio
         status = oc_fail_memory(err, "a model");
     } else if (oc_gguf_is(path) || (oc_source_is_gguf_name(path) && !oc_file_is_directory(path))) {
         out->form = OC_SOURCE_GGUF;
-        status = open_files(out, path, vision, err);
+        status = vision != NULL ? open_files(out, path, vision, err) : open_text(out, path, err);
     } else {
         status = open_folder(out, path, vision, err);
     }
@@ -102,8 +114,22 @@ void oc_source_close(oc_source *source)
     oc_buffer_close(&source->tokenizer);
     oc_gguf_close(source->vision);
     oc_gguf_close(source->text);
+    oc_free(source->choice);
     oc_free(source->name);
     *source = (oc_source){0};
+}
+
+ocelli_status oc_source_fail_blind(const oc_source *source, const char *so, ocelli_error *err)
+{
+    return source->choice != NULL
+               ? oc_fail(err, OCELLI_E_ARGUMENT,
+                         "%s: a text model without its vision file, %s; give one of those beside "
+                         "it too (mmproj): %s",
+                         source->name, so, source->choice)
+               : oc_fail(err, OCELLI_E_ARGUMENT,
+                         "%s: a text model without its vision file, %s; give its vision file too "
+                         "(mmproj: the mmproj-*.gguf that belongs to it)",
+                         source->name, so);
 }
 
 /* ---- what it holds -------------------------------------------------------------------------- */
@@ -116,6 +142,7 @@ ocelli_status oc_source_config(const oc_source *source, oc_config *out, ocelli_e
     oc_config_texts texts = {.name = source->text->path,
                              .config = source->config.config,
                              .preprocessor = source->config.preprocessor,
+                             .video = source->config.video,
                              .generation = source->config.generation};
     return oc_config_read_texts(out, &texts, err);
 }
@@ -129,6 +156,21 @@ ocelli_status oc_source_weights(const oc_source *source, const oc_config *config
     OC_TRY(oc_weights_open(out, source->name, err));
     oc_weights_set_aliases(*out, config->family->aliases, config->family->alias_count);
     return OCELLI_OK;
+}
+
+oc_dtype oc_source_dtype(const oc_weights *weights)
+{
+    uint64_t bytes[OC_IQ4_XS + 1] = {0};
+    const char *name;
+    oc_tensor tensor;
+    oc_dtype most = OC_F32;
+    for (size_t i = 0; oc_weights_at(weights, i, &name, &tensor); i++) {
+        if (oc_dtype_is_weight(tensor.dtype) && !oc_weights_begins(weights, name, OC_VIT_PREFIX)) {
+            bytes[tensor.dtype] += tensor.bytes;
+            most = bytes[tensor.dtype] > bytes[most] ? tensor.dtype : most;
+        }
+    }
+    return most;
 }
 
 ocelli_status oc_source_tokenizer(oc_source *source, size_t id_limit, oc_bpe **out,
@@ -198,6 +240,7 @@ ocelli_status oc_source_file(const oc_source *source, const char *name, const ch
         const char *name, *text;
     } made[] = {{"config.json", source->config.config},
                 {"preprocessor_config.json", source->config.preprocessor},
+                {"video_preprocessor_config.json", source->config.video},
                 {"generation_config.json", source->config.generation},
                 {"tokenizer.json", source->tokenizer.data}};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {

@@ -3,7 +3,7 @@
 #ifndef OC_SOURCE_FOLDER_H
 #define OC_SOURCE_FOLDER_H
 
-#include "runtime/base/status.h"
+#include "runtime/weights/gguf.h"
 
 #include <stdbool.h>
 
@@ -18,10 +18,16 @@ bool oc_source_is_gguf_name(const char *name);
  * Fails only for want of memory. */
 ocelli_status oc_source_folder_look(const char *directory, bool *found, ocelli_error *err);
 /* Tells the files of the folder by their architecture. OCELLI_E_ARGUMENT when there is not exactly
- * one text model, or, if wants_vision, when there are several vision files: the message names two
- * of them. Errors of files that cannot be read as they come. */
+ * one text model, or, if wants_vision, when there are several vision files: the message names
+ * them. Errors of files that cannot be read as they come. */
 ocelli_status oc_source_folder_open(oc_source_folder *out, const char *directory, bool wants_vision,
                                     ocelli_error *err);
+/* The vision file in the folder of a text model that is given by itself: *vision is the path of the
+ * only one that belongs to it, *choice the names of several ("a.gguf, b.gguf"), both NULL if there
+ * is none; owned, oc_free. Files that cannot be read count for nothing. Fails only for want of
+ * memory. */
+ocelli_status oc_source_beside(char **vision, char **choice, const oc_gguf *text,
+                               ocelli_error *err);
 void oc_source_folder_close(oc_source_folder *folder);
 
 #endif

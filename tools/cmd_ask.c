@@ -10,6 +10,8 @@
 #include "tools/report.h"
 #include "tools/session_run.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,12 +41,27 @@ static int give_answer(run *r, const medium *media, size_t count, const char *qu
     return EXIT_DONE;
 }
 
+/* A question without quotes arrives as words, and all but the last would be pictures. */
+static int check_name(const char *path, bool is_first)
+{
+    struct stat about;
+    bool is_word = !is_first && *path != '\0' && strcmp(path, "-") != 0 &&
+                   strstr(path, ":/") == NULL && stat(path, &about) != 0 && errno == ENOENT;
+    if (!is_word) {
+        return input_check(path);
+    }
+    report_error("cannot open picture '%s': %s (is it part of the question? put the question in "
+                 "quotes)",
+                 path, strerror(ENOENT));
+    return EXIT_FAILED;
+}
+
 static int ask(run *r, const char *const *paths, medium *media, size_t count, const char *question)
 {
     int code = EXIT_DONE;
     /* All names first: a mistyped third one should not cost the encoding of two. */
     for (size_t i = 0; code == EXIT_DONE && i < count; i++) {
-        code = input_check(paths[i]);
+        code = check_name(paths[i], i == 0);
     }
     for (size_t i = 0; code == EXIT_DONE && i < count; i++) {
         code = medium_picture(r, paths[i], &media[i]);

@@ -48,14 +48,14 @@ static int no_memory(void)
 }
 
 /* DIR, or the repository's place in the model folder. */
-static char *target_folder(const cli_options *options)
+static char *target_folder(const cli_options *options, const char *repository)
 {
     char *home = NULL, *folder = NULL;
     if (options->operand_count > 1) {
         folder = text_copy(options->operands[1]);
     } else {
         home = model_folder_path();
-        folder = home != NULL ? path_join(home, options->operands[0]) : NULL;
+        folder = home != NULL ? path_join(home, repository) : NULL;
     }
     free(home);
     for (size_t n = folder != NULL ? strlen(folder) : 0; n > 1 && folder[n - 1] == '/'; n--) {
@@ -78,6 +78,11 @@ static int plan_work(pull *p)
     }
     if (code == EXIT_DONE) {
         p->is_gguf = p->choice.is_gguf;
+        if (p->options->pack != NULL && p->choice.texts > 1) {
+            report_error("--pack packs one model, but --include %.200s matches %zu",
+                         p->options->include, p->choice.texts);
+            return EXIT_FAILED;
+        }
         code = pull_plan_make(&p->hub, &p->list, p->folder, &p->record, &p->plan);
     }
     return code;
@@ -179,14 +184,16 @@ static char *package_folder(const pull *p, const char *type)
     return out;
 }
 
-/* A package is there that was made after the last file came. */
+/* A package is there that was made after the last file came, of what is asked for: another
+ * --include may have chosen another file of the folder. */
 static bool is_packed(const pull *p, const char *package)
 {
     struct stat packed, record;
     char *manifest = path_join(package, "manifest.json");
     char *path = path_join(p->folder, DOWNLOAD_RECORD);
-    bool good = manifest != NULL && path != NULL && stat(manifest, &packed) == 0 &&
-                stat(path, &record) == 0 && packed.st_mtime >= record.st_mtime && p->fetched == 0;
+    bool good = p->options->include == NULL && manifest != NULL && path != NULL &&
+                stat(manifest, &packed) == 0 && stat(path, &record) == 0 &&
+                packed.st_mtime >= record.st_mtime && p->fetched == 0;
     free(manifest);
     free(path);
     return good;
@@ -202,7 +209,10 @@ static int pack_as(pull *p, const char *type)
         report_note("'%s' is there already", p->package);
         return EXIT_DONE;
     }
-    const char *operands[2] = {p->folder, p->package};
+    /* Of a folder that may hold other GGUF files, from earlier, what was chosen. */
+    char *text = p->choice.text != NULL ? path_join(p->folder, p->choice.text) : NULL;
+    char *tower = p->choice.tower != NULL ? path_join(p->folder, p->choice.tower) : NULL;
+    const char *operands[2] = {text != NULL ? text : p->folder, p->package};
     struct stat about;
     char *manifest = path_join(p->package, "manifest.json");
     cli_options pack = *p->options;
@@ -212,8 +222,12 @@ static int pack_as(pull *p, const char *type)
     pack.quant = type;
     pack.embed_bf16 = true;
     pack.force = manifest != NULL && stat(manifest, &about) == 0; /* of an earlier revision */
+    pack.mmproj = text != NULL ? tower : NULL;
     free(manifest);
-    return cmd_pack(&pack);
+    int code = cmd_pack(&pack);
+    free(text);
+    free(tower);
+    return code;
 }
 
 /* What the user answers on the terminal, for free; NULL: nothing. */
@@ -329,23 +343,50 @@ static int work(pull *p)
     return code;
 }
 
-int cmd_pull(const cli_options *options)
+/* Of the operand, a copy that is cut up where it is the address of the repository's page. */
+static int choose_repository(pull *p, char *named)
 {
-    pull p = {.options = options, .repository = options->operands[0]};
-    p.revision = options->revision;
-    if (!pull_is_repository(p.repository)) {
+    const cli_options *options = p->options;
+    const char *revision = NULL;
+    p->repository = named;
+    p->revision = options->revision;
+    if (pull_is_address(named)) {
+        if (!pull_address_read(named, &p->repository, &revision)) {
+            return flags_misuse(
+                "pull",
+                "'%.100s' is no repository's address on this hub, which HF_ENDPOINT "
+                "names; give owner/name",
+                options->operands[0]);
+        }
+        if (revision != NULL && options->given[FLAG_REVISION]) {
+            return flags_misuse("pull", "the address and --revision both name a revision; give one "
+                                        "of them");
+        }
+        p->revision = revision != NULL ? revision : options->revision;
+    } else if (!pull_is_repository(named)) {
         return flags_misuse("pull",
                             "'%.100s' is no repository: it is owner/name, such as "
                             "Qwen/Qwen3-VL-2B-Instruct",
-                            p.repository);
+                            named);
     }
-    p.folder = target_folder(options);
-    int code = p.folder != NULL ? work(&p) : EXIT_FAILED;
+    return EXIT_DONE;
+}
+
+int cmd_pull(const cli_options *options)
+{
+    pull p = {.options = options};
+    char *named = text_copy(options->operands[0]);
+    int code = named != NULL ? choose_repository(&p, named) : no_memory();
+    if (code == EXIT_DONE) {
+        p.folder = target_folder(options, p.repository);
+        code = p.folder != NULL ? work(&p) : EXIT_FAILED;
+    }
     pull_hub_close(&p.hub);
     pull_plan_free(&p.plan);
     pull_list_free(&p.list);
     download_record_free(&p.record);
     free(p.package);
     free(p.folder);
+    free(named);
     return code;
 }

@@ -1,5 +1,6 @@
 /* commands.c - every command of the program, once. */
 #include "tools/commands.h"
+#include "tools/synth_shapes.h"
 
 #include <string.h>
 
@@ -21,7 +22,8 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "An IMAGE of - is read from stdin. Use -- before a question that begins with a dash.",
      "ocelli ask cat.jpg \"What is it doing?\"\n"
      "ocelli ask before.png after.png \"What has changed?\"\n"
-     "ocelli ask page.png \"What does it say?\" --max-tokens 2000",
+     "ocelli ask page.png \"What does it say?\" --max-tokens 2000\n"
+     "ocelli ask -m TEXT.gguf --mmproj mmproj.gguf cat.jpg \"What is it doing?\"",
      cmd_ask},
     {COMMAND_VIDEO, "video", "FRAMES_DIR [QUESTION]", 1, 2, OPERAND_FOLDER, NULL,
      "ask about a clip given as a folder of frames",
@@ -47,7 +49,8 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "printf '/image cat.jpg\\nWhat is it?\\nWhat color?\\n' | ocelli chat --quiet",
      cmd_chat},
     {COMMAND_PULL, "pull", "REPO [DIR]", 1, 2, OPERAND_FOLDER, NULL, "get a model from a hub",
-     "Fetches the model REPO (owner/name) of the Hugging Face hub into DIR, or into its place in "
+     "Fetches the model REPO (owner/name, or its page's address) of the Hugging Face hub into DIR, "
+     "or into its place in "
      "the "
      "model folder, where -m finds it by its name: the configuration, the tokenizer and the "
      "weights "
@@ -79,7 +82,10 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "on "
      "disk is what the kernels read. It is written beside OUT and renamed when whole, so that an "
      "interrupted run leaves nothing behind.",
-     "ocelli pack Qwen3-VL-2B-Instruct qwen3-vl-2b-q8 --quant q8", cmd_pack},
+     "ocelli pack Qwen3-VL-2B-Instruct qwen3-vl-2b-q8 --quant q8\n"
+     "ocelli pack Qwen3-VL-2B-Instruct qwen3-vl-2b-q4 --quant q4 --embed-bf16\n"
+     "ocelli pack TEXT.gguf out --mmproj mmproj.gguf --quant q4",
+     cmd_pack},
     {COMMAND_INFO, "info", "[MODEL]", 0, 1, OPERAND_FOLDER, NULL, "tell what a model is and needs",
      "Prints the family, sizes and types of MODEL, the bytes of its parts, and the memory that it "
      "will need for --context tokens with one --picture. Without MODEL it is chosen as for the "
@@ -122,13 +128,12 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli bench -m qwen3-vl-2b-q8 --only embed --embed-budget 16M\n"
      "ocelli bench -m qwen3-vl-2b-q8 --json --plot bench.svg >bench.json",
      cmd_bench},
-    {COMMAND_SYNTH, "synth", "[SHAPE] OUT", 1, 2, OPERAND_WORD,
-     "qwen3-vl-2b qwen3-vl-4b qwen3-vl-8b qwen3-vl-32b qwen3-vl-30b-a3b qwen3-vl-235b-a22b",
+    {COMMAND_SYNTH, "synth", "[SHAPE] OUT", 1, 2, OPERAND_WORD, SYNTH_SHAPE_WORDS,
      "write a checkpoint of random weights",
      "Writes a checkpoint in the Hugging Face layout to the new folder OUT, of a published "
      "SHAPE or of the sizes in --config: for measuring and testing what needs the size of a "
-     "model and not its knowledge. It answers in nonsense. Shapes: qwen3-vl-2b, qwen3-vl-4b, "
-     "qwen3-vl-8b, qwen3-vl-32b, qwen3-vl-30b-a3b, qwen3-vl-235b-a22b.\n\n"
+     "model and not its knowledge. It answers in nonsense. Shapes: " SYNTH_SHAPE_TEXT
+     "or that of --config.\n\n"
      "The weights come from a counter-based generator, so that any program can make the same "
      "ones, or any part of them. All integers have 64 bits and wrap. Value i of a tensor: key "
      "is FNV-1a(name) xor seed; word is mix(key + (i / 2 + 1) * 0x9E3779B97F4A7C15), where mix "

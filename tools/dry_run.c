@@ -25,7 +25,29 @@ static void print_name(const char *before, const char *name, const char *after)
     free(shown);
 }
 
-static void print_medium(const medium *m, size_t number)
+/* As far as the model is told them. */
+static void print_times(const run *r, const medium *m, const ocelli_visual_info *visual)
+{
+    ocelli_model_info info = {.struct_size = sizeof info};
+    ocelli_model_describe(r->model, &info);
+    if (info.clip_times == OCELLI_CLIP_ORDER) {
+        output_format("  times      none: this family is told only the order\n");
+        return;
+    }
+    if (info.clip_times == OCELLI_CLIP_SECONDS) {
+        double used_fps = m->fps * (double)m->frame_count / (double)m->frames_found;
+        output_format("  times      %g s from one pair to the next\n",
+                      (double)info.temporal_patch_size / used_fps);
+        return;
+    }
+    output_format("  times     ");
+    for (uint64_t i = 0; visual->timestamps != NULL && i < visual->grid_t; i++) {
+        output_format(" %.1f", visual->timestamps[i]);
+    }
+    output_format(" s, one for each pair\n");
+}
+
+static void print_medium(const run *r, const medium *m, size_t number)
 {
     ocelli_visual_info info = {.struct_size = sizeof info};
     ocelli_visual_describe(m->visual, &info);
@@ -40,11 +62,7 @@ static void print_medium(const medium *m, size_t number)
             print_name("    ", m->frame_names[i], "");
             output_format("  %.3f s\n", m->frame_seconds[i]);
         }
-        output_format("  times     ");
-        for (uint64_t i = 0; info.timestamps != NULL && i < info.grid_t; i++) {
-            output_format(" %.1f", info.timestamps[i]);
-        }
-        output_format(" s, one for each pair\n");
+        print_times(r, m, &info);
     }
     output_format("  source     %dx%d pixels\n", info.source_width, info.source_height);
     output_format("  resized    %dx%d pixels, grid %" PRIu64 " x %" PRIu64 " patches\n", info.width,
@@ -110,7 +128,7 @@ static void print_text(const run *r, const medium *media, size_t count,
                        const ocelli_session_plan *plan)
 {
     for (size_t i = 0; i < count; i++) {
-        print_medium(&media[i], i + 1);
+        print_medium(r, &media[i], i + 1);
     }
     print_limits(r, media, count);
     output_format("prompt       %" PRIu64 " tokens, of them %" PRIu64 " for pictures\n",

@@ -48,7 +48,8 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .line = "vision file that belongs to a GGUF text model",
      .paragraph =
          "Goes with -m TEXT.gguf. A folder that holds one text model and one vision file needs "
-         "no flag. Without it a GGUF model only reads text."},
+         "no flag, nor does a file with one vision file of its model beside it. Without it a GGUF "
+         "model only reads text."},
     {.id = FLAG_QUANT,
      .name = "quant",
      .kind = KIND_CHOICE,
@@ -124,7 +125,8 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .group = GROUP_MODEL,
      .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
      .line = "most memory that the embedding table may take, such as 64M",
-     .paragraph = "A table within it is mapped, and the rows that were used stay in memory. A "
+     .paragraph = "SIZE is in bytes, or with K, M or G (KiB, MiB, GiB) of 1024, 1024^2 or 1024^3. "
+                  "A table within it is mapped, and the rows that were used stay in memory. A "
                   "larger one's rows are read from the file, each time, and none stays. The answer "
                   "does not depend on it, and the time hardly."},
     /* ---- prompt ---- */

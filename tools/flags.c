@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Values that getopt_long returns for long flags: above every letter. */
 #define LONG_BASE 1000
@@ -143,7 +144,8 @@ static int bad_value(const char *command, const flag_spec *flag, const char *val
             command, "--%s needs a whole number from %" PRIu64 " to %" PRIu64 ", not '%.60s'",
             flag->name, flag->low, flag->high, value);
     case KIND_BYTES:
-        return flags_misuse(command, "--%s needs a size such as 0, 512K, 64M or 2G, not '%.60s'",
+        return flags_misuse(command,
+                            "--%s needs a size such as 0, 512K, 64M, 64MiB or 2G, not '%.60s'",
                             flag->name, value);
     case KIND_REAL:
         return flags_misuse(command, "--%s needs a number %s %g %s %g, not '%.60s'", flag->name,
@@ -184,7 +186,8 @@ static bool read_count(const char *text, uint64_t *out, const char **end)
     return true;
 }
 
-/* A count, and K, M or G (large or small) where it is of 1024, 1024^2 or 1024^3 bytes. */
+/* A count, and K, M or G (large or small) where it is of 1024, 1024^2 or 1024^3 bytes; "64M",
+ * "64MB" and "64MiB" are the same. */
 static bool read_bytes(const char *text, uint64_t *out)
 {
     static const char letters[] = "KMGkmg";
@@ -197,7 +200,8 @@ static bool read_bytes(const char *text, uint64_t *out)
         return *end == '\0';
     }
     unsigned shift = 10 * (unsigned)((letter - letters) % 3 + 1);
-    if (end[1] != '\0' || *out > UINT64_MAX >> shift) {
+    bool ends = end[1] == '\0' || strcasecmp(end + 1, "B") == 0 || strcasecmp(end + 1, "iB") == 0;
+    if (!ends || *out > UINT64_MAX >> shift) {
         return false;
     }
     *out <<= shift;

@@ -12,7 +12,7 @@
 typedef enum flag_kind {
     KIND_SWITCH, /* bool, takes no value */
     KIND_COUNT,  /* uint64_t, low..high */
-    KIND_BYTES,  /* uint64_t, a number of bytes, or of K, M or G of 1024: "64M" */
+    KIND_BYTES,  /* uint64_t, a number of bytes, or of K, M or G of 1024: "64M", "64MiB" */
     KIND_REAL,   /* double, real_low..real_high */
     KIND_TEXT,   /* const char *, any bytes; not empty where low is 1 */
     KIND_CHOICE, /* const char *, one word of choices */

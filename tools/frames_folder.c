@@ -76,8 +76,9 @@ static int compare_names(const void *a, const void *b)
 
 static bool has_picture_name(const char *name)
 {
-    static const char *const endings[] = {"png", "jpg",  "jpeg", "jpe",  "jfif", "bmp", "dib",
-                                          "gif", "webp", "heic", "heif", "avif", "tif", "tiff"};
+    static const char *const endings[] = {"png", "jpg",  "jpeg", "jpe",  "jfif", "bmp",
+                                          "dib", "gif",  "webp", "heic", "heif", "avif",
+                                          "tif", "tiff", "ppm",  "pgm",  "pbm",  "pnm"};
     const char *dot = strrchr(name, '.');
     if (dot == NULL) {
         return false;
@@ -88,6 +89,19 @@ static bool has_picture_name(const char *name)
         }
     }
     return false;
+}
+
+/* "P6" alone begins many a text; a PNM has a blank, then a number or a comment. */
+static bool is_pnm(const unsigned char head[16])
+{
+    size_t at = 2;
+    if (head[0] != 'P' || head[1] < '1' || head[1] > '6') {
+        return false;
+    }
+    while (at < 15 && head[at] != 0 && strchr(" \t\r\n\v\f", head[at]) != NULL) {
+        at++;
+    }
+    return head[at] == '#' || (at > 2 && is_digit((char)head[at]));
 }
 
 /* head: the first bytes of the file, zeros past its end. */
@@ -102,6 +116,9 @@ static bool has_picture_bytes(const unsigned char head[16])
     }
     /* "BM" alone begins many a text; a BMP has four reserved zero bytes after its size. */
     if (memcmp(head, "BM", 2) == 0 && memcmp(head + 6, "\0\0\0\0", 4) == 0) {
+        return true;
+    }
+    if (is_pnm(head)) {
         return true;
     }
     if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0) {

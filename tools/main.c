@@ -36,6 +36,19 @@ static const char *name_of_command(size_t index, void *user)
     return index < COMMAND_TOTAL ? command_table[index].name : NULL;
 }
 
+/* What other programs call a command; NULL: nothing known. */
+static const char *command_elsewhere(const char *word)
+{
+    static const char *const names[][2] = {
+        {"download", "pull"}, {"list", "models"}, {"run", "ask"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(names[i][0], word) == 0) {
+            return names[i][1];
+        }
+    }
+    return NULL;
+}
+
 static int unknown_command(const char *word)
 {
     if (word[0] == '-') {
@@ -44,7 +57,10 @@ static int unknown_command(const char *word)
                             "command",
                             word);
     }
-    const char *nearest = flags_nearest(word, name_of_command, NULL);
+    const char *nearest = command_elsewhere(word);
+    if (nearest == NULL) {
+        nearest = flags_nearest(word, name_of_command, NULL);
+    }
     if (nearest != NULL) {
         return flags_misuse(NULL, "unknown command '%.60s'; did you mean '%s'?", word, nearest);
     }

@@ -14,10 +14,12 @@
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,15 +87,52 @@ static bool is_whole(const char *path)
     return whole;
 }
 
+/* Says where it was looked for, and how to get it where it could be a model of the hub. */
+static void report_absent(const char *named)
+{
+    size_t length = strlen(named);
+    bool is_file = length > 5 && strcasecmp(named + length - 5, ".gguf") == 0;
+    const char *slash = strchr(named, '/');
+    const char *owner = "";
+    if (!model_folder_is_name(named)) {
+        report_error("%s: no such folder or .gguf file; a model is a folder with config.json and "
+                     "weights, a package, or a .gguf file",
+                     named);
+        return;
+    }
+    if (is_file || (slash != NULL && (slash[1] == '\0' || strchr(slash + 1, '/') != NULL))) {
+        report_error("%s: no such folder or .gguf file, and the model folder has none of that name "
+                     "('ocelli models' lists it)",
+                     named);
+        return;
+    }
+    if (slash == NULL) {
+        owner = strncasecmp(named, "Qwen", 4) == 0 ? "Qwen/" : "OWNER/";
+    }
+    report_error("%s: no such folder or .gguf file, and the model folder has none of that name "
+                 "('ocelli models' lists it); 'ocelli pull %s%s' gets one from the hub",
+                 named, owner, named);
+}
+
 int model_find(const char *named, char **path)
 {
     struct stat about;
     *path = NULL;
     if (stat(named, &about) != 0) {
+        bool is_absent = errno == ENOENT;
         int code = model_folder_find(named, path);
+        if (code == EXIT_DONE && *path == NULL && is_absent) {
+            report_absent(named);
+            code = EXIT_FAILED;
+        }
         if (code != EXIT_DONE) {
             return code;
         }
+    } else if (S_ISDIR(about.st_mode) && folder_holds_no_model(named)) {
+        report_error("%s: no model is in this folder; a model is a folder with config.json and "
+                     "weights, a package, or a .gguf file",
+                     named);
+        return EXIT_FAILED;
     }
     if (*path == NULL) {
         *path = text_copy(named); /* if it is not there, opening it will say so */

@@ -7,8 +7,8 @@
 #include <ocelli.h>
 
 /* Sets *path, a new string freed by the caller: named itself if it is a path, else where the model
- * folder has a model of that name, else named again, for opening it to fail. Returns EXIT_DONE, or
- * EXIT_FAILED after a message: several have the name, or the download is not finished. */
+ * folder has a model of that name. Returns EXIT_DONE, or EXIT_FAILED after a message: there is none,
+ * several have the name, or the download is not finished. */
 int model_find(const char *named, char **path);
 
 /* Sets *path, a new string freed by the caller. named is the -m flag or operand, NULL for none. The

@@ -108,6 +108,27 @@ static bool add_gguf_files(const char *folder, const char *name, model_folder_li
     return good;
 }
 
+bool folder_holds_no_model(const char *folder)
+{
+    static const char *const ends[] = {"config.json", "manifest.json", ".safetensors",
+                                       ".index.json", ".gguf",         ".partial",
+                                       ".bin",        DOWNLOAD_RECORD};
+    DIR *entries = opendir(folder);
+    struct dirent *entry;
+    bool none = entries != NULL;
+    while (none && (entry = readdir(entries)) != NULL) {
+        size_t length = strlen(entry->d_name);
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+            size_t end = strlen(ends[i]);
+            none = none && (length < end || strcasecmp(entry->d_name + length - end, ends[i]) != 0);
+        }
+    }
+    if (entries != NULL) {
+        closedir(entries);
+    }
+    return none;
+}
+
 /* Adds the folder if it is a model. False on failure; *is_model tells. */
 static bool add_if_model(const char *folder, const char *name, model_folder_list *list,
                          bool *is_model)
@@ -197,8 +218,7 @@ void model_folder_free(model_folder_list *list)
 
 /* ---- finding ------------------------------------------------------------------------------- */
 
-/* A name is relative and does not climb: all else is a path. */
-static bool is_name(const char *name)
+bool model_folder_is_name(const char *name)
 {
     if (*name == '/' || *name == '.' || *name == '\0') {
         return false;
@@ -206,13 +226,31 @@ static bool is_name(const char *name)
     return strstr(name, "/.") == NULL;
 }
 
+/* whole: of an entry; name: its last part. */
+static bool is_called(const char *whole, const char *name)
+{
+    const char *slash = strrchr(whole, '/');
+    return slash != NULL && strcmp(slash + 1, name) == 0;
+}
+
+/* The entry is one GGUF file among several of the folder called name, with or without its owner. */
+static bool is_file_of(const char *whole, const char *name)
+{
+    size_t length = strlen(name);
+    const char *slash = strrchr(whole, '/');
+    if (slash == NULL || !is_text_gguf(slash + 1) || (size_t)(slash - whole) < length) {
+        return false;
+    }
+    const char *start = slash - length;
+    return strncmp(start, name, length) == 0 && (start == whole || start[-1] == '/');
+}
+
 static int report_several(const char *name, const model_folder_list *list)
 {
     char names[600];
     size_t used = 0;
     for (size_t i = 0; i < list->count && used < sizeof names; i++) {
-        const char *slash = strrchr(list->entries[i].name, '/');
-        if (slash != NULL && strcmp(slash + 1, name) == 0) {
+        if (is_called(list->entries[i].name, name) || is_file_of(list->entries[i].name, name)) {
             int length = snprintf(names + used, sizeof names - used, "%s%s", used > 0 ? ", " : "",
                                   list->entries[i].name);
             used += length > 0 ? (size_t)length : 0;
@@ -226,10 +264,10 @@ int model_folder_find(const char *name, char **path)
 {
     model_folder_list list = {NULL, 0};
     const model_folder_entry *found = NULL;
-    size_t matches = 0;
+    size_t matches = 0, files = 0;
     int code = EXIT_DONE;
     *path = NULL;
-    if (!is_name(name)) {
+    if (!model_folder_is_name(name)) {
         return EXIT_DONE;
     }
     char *folder = model_folder_path();
@@ -249,18 +287,19 @@ int model_folder_find(const char *name, char **path)
         code = EXIT_FAILED;
     }
     for (size_t i = 0; code == EXIT_DONE && i < list.count; i++) {
-        const char *slash = strrchr(list.entries[i].name, '/');
         if (strcmp(list.entries[i].name, name) == 0) {
             found = &list.entries[i];
             matches = 1;
+            files = 0;
             break;
         }
-        if (slash != NULL && strcmp(slash + 1, name) == 0) {
+        if (is_called(list.entries[i].name, name)) {
             found = &list.entries[i];
             matches++;
         }
+        files += is_file_of(list.entries[i].name, name);
     }
-    if (code == EXIT_DONE && matches > 1) {
+    if (code == EXIT_DONE && (matches > 1 || files > 0)) {
         code = report_several(name, &list);
     } else if (code == EXIT_DONE && found != NULL) {
         *path = text_copy(found->path);

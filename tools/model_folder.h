@@ -31,8 +31,15 @@ void model_folder_free(model_folder_list *list);
 
 /* The path of the model called name: "owner/name", or "name" where one alone has it. Sets *path,
  * for the caller to free, or NULL where there is none. EXIT_FAILED after a message: several have
- * that name, or no memory. */
+ * that name, or are files of the folder of that name, or no memory. */
 int model_folder_find(const char *name, char **path);
+
+/* A name is relative and does not climb: all else is a path. */
+bool model_folder_is_name(const char *name);
+
+/* The folder can be read and has nothing of a model: no configuration, weights or package, whole or
+ * begun. A folder that has some of it is a damaged model, of which opening it says what is wrong. */
+bool folder_holds_no_model(const char *folder);
 
 /* The GGUF file of that path is a vision tower's: llama.cpp names these mmproj. */
 bool gguf_is_tower(const char *path);

@@ -14,9 +14,16 @@ say() { # one line per argument
     printf '%s\n' "$@"
 }
 
-# Prints a command and runs it.
+# Prints a command, words with blanks in quotes, and runs it.
 run() {
-    printf '+ %s\n' "$*"
+    line=+
+    for word in "$@"; do
+        case $word in
+        *' '*) line="$line \"$word\"" ;;
+        *) line="$line $word" ;;
+        esac
+    done
+    printf '%s\n' "$line"
     "$@"
 }
 

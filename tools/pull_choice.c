@@ -288,7 +288,7 @@ int pull_choose(pull_hub *hub, remote_list *list, const char *include, const cha
 {
     bool safetensors = false;
     int code;
-    *out = (pull_choice){0, 0, false};
+    *out = (pull_choice){0};
     if (include != NULL) {
         code = want_included(hub, list, include);
         for (size_t i = 0; i < list->count; i++) {
@@ -314,6 +314,11 @@ int pull_choose(pull_hub *hub, remote_list *list, const char *include, const cha
         remote_file *file = &list->files[i];
         if (is_notice(file->path) || (safetensors && is_part_of_checkpoint(file->path))) {
             file->wanted = true;
+        }
+        if (file->wanted && ends_with(file->path, ".gguf")) {
+            const char **first = gguf_is_tower(file->path) ? &out->tower : &out->text;
+            *first = *first != NULL ? *first : file->path;
+            out->texts += first == &out->text;
         }
         if (file->wanted) {
             out->count++;

@@ -8,6 +8,9 @@ typedef struct pull_choice {
     size_t count;   /* files wanted */
     uint64_t bytes; /* of them together */
     bool is_gguf;
+    /* Of GGUF: the text models wanted, the first of them and of the towers; of the list. */
+    size_t texts;
+    const char *text, *tower;
 } pull_choice;
 
 /* Sets `wanted` of the list's files: the configuration, the tokenizer, licences and the weights,

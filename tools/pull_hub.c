@@ -42,6 +42,49 @@ bool pull_is_repository(const char *name)
     return true;
 }
 
+/* Without a slash at the end; NULL: no memory. */
+static char *endpoint_of_environment(void)
+{
+    const char *named = getenv("HF_ENDPOINT");
+    char *endpoint = text_copy(named != NULL && *named != '\0' ? named : PUBLIC_HUB);
+    for (size_t n = endpoint != NULL ? strlen(endpoint) : 0; n > 0 && endpoint[n - 1] == '/'; n--) {
+        endpoint[n - 1] = '\0';
+    }
+    return endpoint;
+}
+
+bool pull_is_address(const char *name)
+{
+    return strncasecmp(name, "https://", 8) == 0 || strncasecmp(name, "http://", 7) == 0;
+}
+
+bool pull_address_read(char *address, const char **repository, const char **revision)
+{
+    char *endpoint = endpoint_of_environment();
+    size_t length = endpoint != NULL ? strlen(endpoint) : 0;
+    bool ours = length > 0 && strncasecmp(address, endpoint, length) == 0 && address[length] == '/';
+    free(endpoint);
+    *repository = *revision = NULL;
+    if (!ours) {
+        return false;
+    }
+    char *name = address + length + 1;
+    size_t end = strlen(name);
+    while (end > 0 && name[end - 1] == '/') {
+        name[--end] = '\0';
+    }
+    char *tree = strstr(name, "/tree/");
+    if (tree != NULL) {
+        *tree = '\0';
+        *revision = tree + strlen("/tree/");
+        if (**revision == '\0' || (*revision)[strcspn(*revision, "/%?#")] != '\0') {
+            return false;
+        }
+    }
+    *repository = name;
+    return pull_is_repository(name);
+}
+
 bool pull_is_offline(void)
 {
     static const char *const words[] = {"1", "on", "yes", "true"};
@@ -75,18 +118,14 @@ static bool clean_token(char *token, char **out)
 
 int pull_hub_open(pull_hub *hub, const char *repository, const char *revision)
 {
-    const char *endpoint = getenv("HF_ENDPOINT");
     const char *named = getenv("HF_TOKEN");
     char *token = NULL;
     *hub = (pull_hub){NULL, NULL, repository, revision};
-    hub->endpoint = text_copy(endpoint != NULL && *endpoint != '\0' ? endpoint : PUBLIC_HUB);
+    hub->endpoint = endpoint_of_environment();
     char *copy = text_copy(named != NULL ? named : "");
     if (hub->endpoint == NULL || copy == NULL) {
         report_error("no memory");
     } else if (clean_token(copy, &token)) {
-        for (size_t n = strlen(hub->endpoint); n > 0 && hub->endpoint[n - 1] == '/'; n--) {
-            hub->endpoint[n - 1] = '\0';
-        }
         hub->http = pull_http_open(hub->endpoint, token);
     }
     free(copy);

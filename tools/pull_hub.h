@@ -25,6 +25,11 @@ void pull_hub_close(pull_hub *hub);
 /* "owner/name", of the letters that the hub allows: false for all else, so that it may become a
  * path. */
 bool pull_is_repository(const char *name);
+/* It begins as the address of a web page does. */
+bool pull_is_address(const char *name);
+/* Takes a page's address apart, in place: hub/owner/name or hub/owner/name/tree/revision. *revision
+ * is NULL where it names none. False if it is neither, or another host's than the hub's. */
+bool pull_address_read(char *address, const char **repository, const char **revision);
 /* HF_HUB_OFFLINE asks for no network. */
 bool pull_is_offline(void);
 

@@ -4,6 +4,7 @@
  * Numbers are those of the models'
  * config.json at huggingface.co/Qwen. */
 #include "tools/synth_config.h"
+#include "tools/synth_shapes.h"
 #include "tools/report.h"
 
 #include <string.h>
@@ -93,16 +94,9 @@ typedef struct published {
     int experts, experts_per_token, expert_intermediate; /* 0: dense */
 } published;
 
-static const published SHAPES[] = {
-    {"qwen3-vl-2b", 2048, 28, 16, 8, 6144, true, &SMALL_TOWER, 0, 0, 0},
-    {"qwen3-vl-4b", 2560, 36, 32, 8, 9728, true, &SMALL_TOWER, 0, 0, 0},
-    {"qwen3-vl-8b", 4096, 36, 32, 8, 12288, false, &LARGE_TOWER, 0, 0, 0},
-    {"qwen3-vl-32b", 5120, 64, 64, 8, 25600, false, &LARGE_TOWER, 0, 0, 0},
-    {"qwen3-vl-30b-a3b", 2048, 48, 32, 4, 6144, false, &LARGE_TOWER, 128, 8, 768},
-    {"qwen3-vl-235b-a22b", 4096, 94, 64, 4, 12288, false, &LARGE_TOWER, 128, 8, 1536},
-    {"qwen2.5-vl-3b", 2048, 36, 16, 2, 11008, true, &WINDOWS_TOWER, 0, 0, 0},
-    {"qwen2-vl-2b", 1536, 28, 12, 2, 8960, true, &FIRST_TOWER, 0, 0, 0},
-};
+#define ROW(...) {__VA_ARGS__},
+static const published SHAPES[] = {SYNTH_SHAPES(ROW)};
+#undef ROW
 enum { SHAPE_COUNT = sizeof SHAPES / sizeof *SHAPES };
 
 const char *synth_shape_name(size_t index, void *user)

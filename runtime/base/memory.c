@@ -1,10 +1,13 @@
 /* memory.c - see memory.h. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* madvise, _SC_PHYS_PAGES */
 #include "runtime/base/memory.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static const size_t LARGE_PAGE = (size_t)2 << 20;
 
@@ -99,4 +102,33 @@ char *oc_strndup(const char *text, size_t length)
 char *oc_strdup(const char *text)
 {
     return oc_strndup(text, strlen(text));
+}
+
+uint64_t oc_memory_limit_of(const char *path, uint64_t bytes)
+{
+    char text[32] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        return bytes;
+    }
+    uint64_t limit;
+    bool known = fgets(text, sizeof text, file) != NULL && sscanf(text, "%19" SCNu64, &limit) == 1;
+    fclose(file);
+    return known && limit < bytes ? limit : bytes;
+}
+
+uint64_t oc_memory_limit(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+    bytes = oc_memory_limit_of("/sys/fs/cgroup/memory.max", bytes);                  /* v2 */
+    return oc_memory_limit_of("/sys/fs/cgroup/memory/memory.limit_in_bytes", bytes); /* v1 */
+}
+
+const char *oc_bytes_label(uint64_t bytes, char label[OC_BYTES_ROOM])
+{
+    bool large = bytes >= (uint64_t)1 << 30;
+    snprintf(label, OC_BYTES_ROOM, "%.1f %s", (double)bytes / (large ? 1 << 30 : 1 << 20),
+             large ? "GiB" : "MiB");
+    return label;
 }

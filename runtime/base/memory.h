@@ -29,6 +29,17 @@ void *oc_grow(void *old, size_t old_count, size_t new_count, size_t size);
 /* Accepts NULL. */
 void oc_free(void *block);
 
+/* The memory that this process can have, in bytes: the machine's, or what the control group it runs
+ * in allows, if that is less. UINT64_MAX: not known. */
+uint64_t oc_memory_limit(void);
+/* What the file of a control group at path allows, if that is less than bytes; else bytes (no such
+ * file, "max", or no number). */
+uint64_t oc_memory_limit_of(const char *path, uint64_t bytes);
+
+/* "226.4 GiB", or "12.5 MiB" of less than one GiB: for messages. */
+enum { OC_BYTES_ROOM = 32 };
+const char *oc_bytes_label(uint64_t bytes, char label[OC_BYTES_ROOM]);
+
 /* Copies a string of length bytes and ends it with NUL. NULL: no memory. */
 char *oc_strndup(const char *text, size_t length);
 char *oc_strdup(const char *text);

@@ -10,7 +10,7 @@ struct oc_loader {
     oc_loader_options options;
     void **blocks; /* [block_count] what close frees */
     size_t block_count, block_room;
-    uint64_t bytes, owned_bytes;
+    uint64_t bytes, owned_bytes, made_bytes;
     uint64_t done; /* elements given so far */
     oc_loader_sink sink;
     bool has_sink;
@@ -53,6 +53,11 @@ uint64_t oc_loader_elements(const oc_loader *loader)
 uint64_t oc_loader_owned_bytes(const oc_loader *loader)
 {
     return loader->owned_bytes;
+}
+
+uint64_t oc_loader_made_bytes(const oc_loader *loader)
+{
+    return loader->made_bytes;
 }
 
 void oc_loader_set_sink(oc_loader *loader, const oc_loader_sink *sink)
@@ -159,6 +164,11 @@ static size_t alignment_of(oc_format format)
                                      : OC_ALIGNMENT;
 }
 
+static bool is_aligned(const void *data, oc_format format)
+{
+    return (uintptr_t)data % alignment_of(format) == 0;
+}
+
 /* Bytes that already are what the matrix wants: kept where they are, copied when they do not stand
  * on the alignment that the kernels want, or put into the sink. data stays the caller's. */
 static ocelli_status take_ready(oc_loader *loader, const char *name, const void *data, size_t bytes,
@@ -172,7 +182,7 @@ static ocelli_status take_ready(oc_loader *loader, const char *name, const void 
             oc_tensor written = {.data = data, .bytes = bytes};
             oc_weights_release(loader->options.weights, &written);
         }
-    } else if ((uintptr_t)data % alignment_of(out->format) == 0) {
+    } else if (is_aligned(data, out->format)) {
         out->data = data;
     } else {
         void *copy = take_block(loader, name, bytes, err);
@@ -238,12 +248,13 @@ ocelli_status oc_loader_take(oc_loader *loader, const char *name, const oc_pack_
     bool contiguous = source->col_step == 1 && source->row_step == source->cols;
     const void *data = (const unsigned char *)source->tensor.data +
                        oc_tensor_offset(&source->tensor, source->first);
-    if (oc_loader_is_announcing(loader) ||
-        (contiguous && is_same_form(source->tensor.dtype, format))) {
+    bool ready = contiguous && is_same_form(source->tensor.dtype, format);
+    if (ready || oc_loader_is_announcing(loader)) {
         OC_TRY(take_ready(loader, name, data, bytes, &matrix, err));
     } else {
         OC_TRY(pack(loader, name, source, bytes, &matrix, err));
     }
+    loader->made_bytes += ready && is_aligned(data, format) ? 0 : bytes;
     *out = matrix;
     return OCELLI_OK;
 }
@@ -375,6 +386,8 @@ ocelli_status oc_loader_vector(oc_loader *loader, const char *name, size_t count
     OC_TRY(oc_weights_get(loader->options.weights, name, 1, shape, &tensor, err));
     size_t bytes = count * sizeof **out; /* as many elements as a mapped tensor: cannot wrap */
     oc_matrix vector = {.rows = 1, .cols = count, .format = OC_FORMAT_F32};
+    bool ready = tensor.dtype == OC_F32 && is_aligned(tensor.data, OC_FORMAT_F32);
+    loader->made_bytes += ready ? 0 : bytes;
     if (tensor.dtype == OC_F32 || oc_loader_is_announcing(loader)) {
         OC_TRY(take_ready(loader, name, tensor.data, bytes, &vector, err));
         *out = vector.data;

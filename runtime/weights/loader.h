@@ -33,6 +33,9 @@ uint64_t oc_loader_bytes(const oc_loader *loader);
 uint64_t oc_loader_elements(const oc_loader *loader);
 /* Bytes of them in memory of our own (not mapped). */
 uint64_t oc_loader_owned_bytes(const oc_loader *loader);
+/* Bytes of them that no file of a checkpoint holds as they are wanted: what a loader that keeps its
+ * weights owns, and one that was asked for sizes only would. */
+uint64_t oc_loader_made_bytes(const oc_loader *loader);
 
 /* Matrix [rows, cols] of tensor name. A tensor of higher rank is taken as its flattening when the
  * product of its last axes is cols (the patch embedding's [H, 3, 2, 16, 16]). F32 and F16 from an

@@ -21,6 +21,23 @@ expect_code 0
 cat all >>out
 expect_json 'o[1]["memory"]["weights"] - o[0]["memory"]["weights"] == o[0]["bytes"]["embedding"] > 0'
 
+# "K", "KB" and "KiB" are 1024 bytes; the table, of 4 bytes a number, just fits and just does not.
+run info -m "$MODEL" --json
+expect_code 0
+table=$(python3 -c 'import json; print(json.load(open("out"))["bytes"]["embedding"])') || skip "no python3"
+[ "$((table % 1024))" -eq 0 ] || fail "the sample's table is not of whole KiB"
+within=$((table / 1024))
+for unit in K k KB KiB kib; do
+    run info -m "$MODEL" --json --embed-budget "$within$unit"
+    cmp -s out all || fail "$within$unit does not hold a table of $table bytes"
+    run info -m "$MODEL" --json --embed-budget "$((within - 1))$unit"
+    cmp -s out all && fail "$((within - 1))$unit holds a table of $table bytes"
+done
+for unit in M MB MiB; do
+    run info -m "$MODEL" --json --embed-budget "$((table / 1048576 + 1))$unit"
+    cmp -s out all || fail "a budget in $unit does not hold the table"
+done
+
 # Packages: the table as float32 and as bf16, which are the same numbers.
 run pack "$MODEL" wide -q
 expect_code 0

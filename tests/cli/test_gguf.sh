@@ -55,26 +55,58 @@ run bench -m "$text" --mmproj "$vision" --only load --quick --json
 expect_code 0
 
 # Without the vision file it reads text, and a picture is refused before anything is loaded.
-run info "$text"
+mkdir alone
+ln -s "$text" alone/text.gguf
+run info alone/text.gguf
 expect_code 0
 expect_out_has 'vision         none'
-run ask -m "$text" --max-tokens 4 "Hello"
+run ask -m alone/text.gguf --max-tokens 4 "Hello"
 expect_code 0
-run ask -m "$text" "$picture" "What is this?"
-expect_refusal 'cannot see; give the mmproj'
+run ask -m alone/text.gguf "$picture" "What is this?"
+expect_refusal 'cannot see; give its vision file too \(mmproj: the mmproj-'
 expect_err_lacks 'quantising'
-run caption -m "$text" "$picture"
-expect_refusal 'cannot see; give the mmproj'
-run pack "$text" packed3
-expect_refusal 'no package can be made; give the mmproj'
+run caption -m alone/text.gguf "$picture"
+expect_refusal 'cannot see; give its vision file too \(mmproj: the mmproj-'
+run pack alone/text.gguf packed3
+expect_refusal 'no package can be made; give its vision file too \(mmproj'
 [ ! -e packed3 ] && [ ! -e packed3.partial ] || fail "something is left"
 # A conversation may go on without it.
 run_with "/image $picture
 Hello
-" chat -m "$text" --max-tokens 4
+" chat -m alone/text.gguf --max-tokens 4
 expect_code 0
-expect_err_has 'cannot see; give the mmproj'
+expect_err_has 'cannot see; give its vision file too \(mmproj: the mmproj-'
 [ -s out ] || fail "no answer"
+
+# One vision file beside it that fits is taken by itself; of several none is, and they are named.
+run ask -m "$text" --max-tokens 8 "$picture" "What is this?"
+expect_code 0
+cmp -s pair out || fail "with the file beside it, it answers otherwise"
+ln -s "$vision" alone/b.gguf
+ln -s "$models/mmproj-t1-f32.gguf" alone/c.gguf
+run ask -m alone/text.gguf --max-tokens 8 "$picture" "What is this?"
+expect_code 0
+cmp -s pair out || fail "with the file beside it, it answers otherwise"
+(cd alone && "$OCELLI" info text.gguf) >out 2>err
+expect_out_has 'vision         2 layers'
+ln -s "$vision" alone/a.gguf
+run ask -m alone/text.gguf "$picture" "What is this?"
+expect_refusal 'so it cannot see; give one of those beside it too \(mmproj\): a.gguf, b.gguf$'
+run pack alone/text.gguf packed3
+expect_refusal 'no package can be made; give one of those beside it too \(mmproj\): a.gguf, b.gguf$'
+
+# Clips have the released models' limits, here and in a package; the kind is what most bytes have.
+run info both
+expect_out_has '4096 to 25165824'
+run info packed
+expect_out_has '4096 to 25165824'
+cmp -s packed/video_preprocessor_config.json packed2/video_preprocessor_config.json || fail "no limits of clips"
+run info "$models/t5-q4_K_M.gguf"
+expect_out_has 'tensors q4_K, embedding table q6_K'
+# A table that is no bf16 is not kept as it is, and that is said.
+run pack both packed4 --embed-bf16
+expect_code 0
+expect_err_has 'its embedding table is q6_K, not bf16, and is kept as float32, exact'
 
 # What does not belong together.
 run ask -m "$models/t1-q4_0.gguf" --mmproj "$vision" "$picture" "What is this?"
@@ -86,7 +118,7 @@ expect_refusal 'is a vision file \(mmproj\), not a text model'
 run ask -m "$MODEL" --mmproj "$vision" "$picture" "What is this?"
 expect_refusal 'is no GGUF text model'
 run ask -m "$models" "$picture" "What is this?"
-expect_refusal 'holds several'
+expect_refusal 'holds several text models; give one of them by itself: t1-f32.gguf, t1-mix.gguf, '
 run verify both
 expect_refusal 'no package'
 head -c 100000 "$text" >cut.gguf

@@ -75,6 +75,10 @@ run video --help
 expect_out_has '--fps RATE  *.*\[2\]'
 run pack --help
 expect_out_lacks '--temperature'
+for command in ask pack; do
+    run help $command
+    expect_out_has '^  ocelli .* --mmproj mmproj\.gguf'
+done
 
 if command -v mandoc >/dev/null 2>&1; then
     mandoc -Tlint -Wwarning page >lint 2>&1 || fail "mandoc: $(head -n 3 lint)"

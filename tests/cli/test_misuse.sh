@@ -17,6 +17,11 @@ expect_code 2
 expect_no_out
 expect_err_has '^usage: ocelli COMMAND'
 check "unknown command 'captoin'; did you mean 'caption'\?" captoin a.png
+check "unknown command 'downlod'" downlod
+check "unknown command 'pul'; did you mean 'pull'\?" pul a/b
+check "unknown command 'download'; did you mean 'pull'\?" download a/b
+check "unknown command 'list'; did you mean 'models'\?" list
+check "unknown command 'run'; did you mean 'ask'\?" run a.png
 check "unknown command 'zzz'" zzz
 check "the command comes first" --quiet caption a.png
 
@@ -67,8 +72,8 @@ check "--threads needs a whole number from 1 to 1024" caption a.png --threads 0
 check "--picture needs a size such as 1280x720" info --picture 640
 check "--picture needs a size" info --picture 0x5
 check "--picture needs a size" info --picture 99999999x5
-for value in "" abc -1 1.5M 64MB 64KiB "1 M" 18446744073709551616 17179869184G 1T; do
-    check "--embed-budget needs a size such as 0, 512K, 64M or 2G, not '" caption a.png --embed-budget "$value"
+for value in "" abc -1 1.5M 64B 64iB 64Mi 64MBB 64MiBs 64TiB "1 M" 18446744073709551616 17179869184G 1T; do
+    check "--embed-budget needs a size such as 0, 512K, 64M, 64MiB or 2G, not '" caption a.png --embed-budget "$value"
 done
 check "--background needs six hexadecimal digits" caption a.png --background red
 check "--background needs six hexadecimal digits" caption a.png --background fffffff
@@ -97,6 +102,13 @@ check "eval needs DIR" eval
 check "'a' is one operand too many" man a
 check "'-' is there 2 times" caption - -
 check "stdin is the conversation" chat -
+
+# A question without quotes: its second word is taken for a picture; a mistyped first picture is not.
+run ask a.png What is it?
+expect_refusal "cannot open picture 'What': .*put the question in quotes"
+run ask b.png "What is it?"
+expect_refusal "cannot open picture 'b.png'"
+expect_err_lacks 'quotes'
 
 # Texts that are not UTF-8.
 check "the question is not UTF-8: byte 5 is 0xff" ask a.png "$(printf 'What\377?')"

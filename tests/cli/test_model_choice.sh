@@ -33,6 +33,31 @@ expect_json 'o[0]["model"].endswith("samples/model")'
 run caption "$picture" "$picture" -m nowhere
 expect_refusal nowhere
 [ "$(wc -l <err)" -eq 1 ] || fail "told more than once"
+# Where it was looked for and how to get it; a folder that never was a model.
+expect_err_has "no such folder or .gguf file, and the model folder has none.*'ocelli models'"
+run info -m Qwen3-VL-2B-Instruct
+expect_refusal "'ocelli pull Qwen/Qwen3-VL-2B-Instruct' gets one"
+run info -m Owner/Name
+expect_refusal "'ocelli pull Owner/Name' gets one"
+run info -m Name
+expect_refusal "'ocelli pull OWNER/Name' gets one"
+for path in ./Name Name.gguf a/b/c /Owner/Name; do
+    run info -m "$path"
+    expect_refusal "^ocelli: $path: no such folder or .gguf file"
+    expect_err_lacks 'pull'
+done
+run verify nothing
+expect_refusal '^ocelli: nothing: no such folder'
+mkdir texts
+echo a >texts/a.txt
+for command in info verify; do
+    run $command texts
+    expect_refusal '^ocelli: texts: no model is in this folder'
+done
+mkdir halved
+cp "$MODEL"/*.safetensors halved/
+run info halved
+expect_refusal 'halved/config.json: missing.*download it again'
 run caption "$picture" -m "$picture"
 expect_refusal picture01.png
 

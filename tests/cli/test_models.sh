@@ -95,6 +95,20 @@ run info -m tiny
 expect_refusal "several models are called 'tiny': ann/tiny, bob/tiny; give one of these"
 run info -m bob/tiny
 expect_code 0
+# A folder of several GGUF files, by its name, its own and its files'.
+mkdir "$home/ann/t-GGUF"
+ln -s "$DATA/golden/gguf/models/t5-q6_K.gguf" "$DATA/golden/gguf/models/t5-q4_K_M.gguf" \
+    "$DATA/golden/gguf/models/mmproj-t5-f16.gguf" "$home/ann/t-GGUF/"
+run info -m t-GGUF
+expect_refusal "called 't-GGUF': ann/t-GGUF/t5-q4_K_M.gguf, ann/t-GGUF/t5-q6_K.gguf; give one of these"
+run info -m ann/t-GGUF
+expect_refusal 'give one of them by itself: t5-q4_K_M.gguf, t5-q6_K.gguf'
+for name in ann/t-GGUF/t5-q6_K.gguf t5-q6_K.gguf; do
+    run caption "$picture" -m $name --dry-run
+    expect_code 0
+done
+run models
+expect_out_has '^ann/t-GGUF/t5-q4_K_M.gguf .* q4_K$'
 run info -m nowhere
 expect_refusal nowhere
 run info -m ann/nowhere

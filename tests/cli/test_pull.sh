@@ -3,10 +3,17 @@
 . "${0%/*}/harness.sh"
 
 # What needs no server.
-for name in tiny /tiny good/ a/b/c ../tiny good/.. .a/b a/.b "a b/c" a/b%2f https://host/a/b; do
+for name in tiny /tiny good/ a/b/c ../tiny good/.. .a/b a/.b "a b/c" a/b%2f; do
     run pull "$name"
     if can_pull; then expect_misuse "is no repository: it is owner/name"; fi
 done
+for address in https://host/a/b https://huggingface.co.host/a/b https://huggingface.co/a \
+    https://huggingface.co/a/b/tree/ https://huggingface.co/a/../b https://huggingface.co/a/b/blob/main/c; do
+    run pull "$address"
+    if can_pull; then expect_misuse "is no repository's address on this hub"; fi
+done
+run pull https://huggingface.co/a/b/tree/c --revision d
+if can_pull; then expect_misuse "both name a revision"; fi
 if ! can_pull; then
     run pull good/tiny
     expect_refusal 'built without libcurl.*libcurl4-openssl-dev'
@@ -51,6 +58,15 @@ asked() { grep -Ec -e "$1" requests; }
 nothing_of() { [ ! -e "$home/$1" ] || fail "$1 was written"; }
 
 # ---- a good server
+# The address of a page is as good as the name, and may say the revision.
+run pull "$HF_ENDPOINT/good/tiny/" --dry-run
+expect_code 0
+expect_out_has " to fetch, into $home/good/tiny\$"
+run pull "$HF_ENDPOINT/good/tiny/tree/main" --dry-run
+expect_code 0
+expect_out_has " to fetch, into $home/good/tiny\$"
+run pull "$HF_ENDPOINT/good/tiny/tree/v2" --dry-run
+expect_refusal "no repository 'good/tiny', or it has no revision 'v2'"
 run pull good/tiny --dry-run
 expect_code 0
 expect_no_err
@@ -370,6 +386,21 @@ expect_answer b
 run pull good/one c -q
 expect_answer c
 [ "$(files c)" = "M-Q8_0.gguf mmproj-M-F16.gguf " ] || fail "chosen: $(files c)"
+# What --include chose is packed, with its vision file, whatever else the folder holds.
+mkdir root/good/several
+ln -s "$DATA/golden/gguf/models/t5-q6_K.gguf" "$DATA/golden/gguf/models/t5-q4_K_M.gguf" \
+    "$DATA/golden/gguf/models/mmproj-t5-f16.gguf" root/good/several/
+run pull good/several s --include '*q4_K*' -q
+expect_answer s
+run pull good/several s --include '*q6_K*' --pack q4 -q
+expect_answer s-q4
+grep -q '"source_dtype":[[:space:]]*"q6_K"' s-q4/manifest.json || fail "packed another file"
+run pull good/several s --include '*q4_K*' --pack q4 -q
+expect_answer s-q4
+grep -q '"source_dtype":[[:space:]]*"q4_K"' s-q4/manifest.json || fail "packed another file"
+run pull good/several t --include 't5*' --pack q4
+expect_refusal 'packs one model, but --include t5\* matches 2'
+[ ! -e t ] || fail "something was fetched"
 echo '{}' >root/good/bins/config.json
 echo x >root/good/bins/pytorch_model.bin
 run pull good/bins

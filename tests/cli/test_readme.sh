@@ -13,10 +13,7 @@ awk '/^    [+$] build\/ocelli / { n++; file = "example" n; sub(/^    [+$] build\
      { file = "" }' "$ROOT/README.md"
 for command in example*.command; do
     example=${command%.command}
-    # A question stands at the end, in words; everything before it has none.
-    set -- $(sed 's/ \([A-Z][^ ]* .*\)$//' "$command")
-    question=$(sed -n 's/.* \([A-Z][^ ]* .*\)$/\1/p' "$command")
-    [ -n "$question" ] && set -- "$@" "$question"
+    eval "set -- $(cat "$command")" # as a shell reads it: a question is in quotes
     run "$@"
     expect_code 0
     # Memory depends on how the program was built.

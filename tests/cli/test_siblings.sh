@@ -17,6 +17,16 @@ run info "$models/q2a_bf16"
 expect_out_has '^family +qwen2_vl, a checkpoint$'
 grep -q '^windows' out && fail "Qwen2-VL has no windows"
 
+# Clips: which times the family is told; 5 frames at 2 a second make pairs a second apart.
+run video "$PICTURES/video1" --dry-run --fps 2 -m "$models/q25a_bf16"
+expect_code 0
+expect_out_has '^  times +1 s from one pair to the next$'
+run video "$PICTURES/video1" --dry-run --fps 8 --frames 4 -m "$models/q25a_bf16"
+expect_out_has "^  times +$(awk -v found="$(ls "$PICTURES/video1" | wc -l)" 'BEGIN { printf "%g", 2 * found / (8 * 4) }') s from one pair"
+run video "$PICTURES/video1" --dry-run --fps 2 -m "$models/q2a_bf16"
+expect_code 0
+expect_out_has '^  times +none: '
+
 # A family that is not known is refused, and those that are known are named.
 run info "$models/q35a_bf16"
 expect_refusal 'qwen3_5.*qwen3_vl, qwen3_vl_moe, qwen2_5_vl, qwen2_vl'

@@ -30,6 +30,17 @@ run synth qwen3-vl-3b made
 expect_misuse "no shape 'qwen3-vl-3b'; there are qwen3-vl-2b, "
 run synth made
 expect_misuse 'needs SHAPE OUT'
+# Help and completions name every shape, as the refusal does.
+run synth qwen3-vl-3b out
+shapes=$(sed -n 's/.*; there are \(.*\); try .*/\1/p' err | tr -d ,)
+[ "$(echo "$shapes" | wc -w)" -ge 8 ] || fail "fewer than eight shapes: $shapes"
+run help synth
+tr -s ' \n' '  ' <out >page
+"$OCELLI" completions bash >completions || fail "completions"
+for name in $shapes; do
+    grep -q "[ ]$name[,.]" page || fail "the help lacks $name"
+    grep -q "[' ]$name " completions || fail "the completions lack $name"
+done
 run synth qwen3-vl-2b made --config "$config"
 expect_misuse 'give one of them'
 run synth --config missing.json made
@@ -74,6 +85,22 @@ expect_code 0
 expect_json 'o[0]["decoder"]["layers"] == 94 and o[0]["decoder"]["experts"] == 128'
 run caption "$PICTURES/picture01.png" -m huge --dry-run --json
 expect_code 0
+# To hold one or to pack it, where memory or disk are too small for it, is refused before any weight is
+# read. (timeout: not to take the machine's memory where it is not.)
+if [ "$(awk '/^MemTotal/ {print $2}' /proc/meminfo)" -lt 200000000 ]; then
+    ran='ocelli caption -m huge'
+    timeout 20 "$OCELLI" caption "$PICTURES/picture01.png" -m huge >out 2>err </dev/null
+    code=$?
+    expect_refusal 'huge: its weights as q8 take 2[0-9]{2}\.[0-9] GiB of memory, and this machine has [0-9.]+ [GM]iB; .*pack it'
+    expect_err_lacks 'quantising|packing'
+fi
+if [ "$(df -Pk . | awk 'NR == 2 {print $4}')" -lt 200000000 ]; then
+    ran='ocelli pack huge packed-huge'
+    timeout 20 "$OCELLI" pack huge packed-huge >out 2>err </dev/null
+    code=$?
+    expect_refusal 'packed-huge: the package takes 2[0-9]{2}\.[0-9] GiB, but [0-9.]+ [GM]iB are free there'
+    [ ! -e packed-huge ] && [ ! -e packed-huge.partial ] || fail "a refused pack left something"
+fi
 rm -rf huge
 
 # The numbers, from their definition.

@@ -79,6 +79,26 @@ expect_out_has 'frames +2 found, 2 used'
 expect_order 1.png 2.dat
 expect_out_lacks 'notes|hidden|sub|caption|Thumbs'
 
+# Portable pixmaps are frames, by content and by name, and a text that begins like one is none.
+mkdir pixmaps
+for name in 1.ppm 2.PNM 3.raw; do
+    { printf 'P6\n# made by hand\n56 56\n255\n'; head -c 9408 /dev/zero; } >pixmaps/$name
+done
+{ printf 'P5 56 56 255\n'; head -c 3136 /dev/zero; } >pixmaps/4.pgm
+{ printf 'P4\n56 56\n'; head -c 392 /dev/zero; } >pixmaps/5
+printf 'P6 is a kind of pixmap\n' >pixmaps/notes
+run video pixmaps --dry-run --fps 2 -m "$MODEL" --strict
+expect_code 0
+expect_out_has 'frames +5 found, 5 used'
+expect_order 1.ppm 2.PNM 3.raw 4.pgm 5
+frames beside 1.png
+cp pixmaps/1.ppm beside/2.ppm
+run video beside --dry-run --fps 2 -m "$MODEL" -q
+expect_out_has 'frames +2 found, 2 used'
+printf 'broken' >beside/3.pbm
+run video beside --dry-run --fps 2 -m "$MODEL" -q
+expect_err_has "warning: frame '3.pbm' left out"
+
 # A damaged frame is reported by name and keeps its place in time; --strict fails.
 frames damaged f1.png f2.png f3.png f4.png
 head -c 100 "$frame" >damaged/f2.png

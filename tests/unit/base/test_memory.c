@@ -1,9 +1,15 @@
-/* test_memory.c - sizes that overflow, blocks that grow, and the arena that only counts. */
+/* test_memory.c - sizes that overflow, blocks that grow, what a machine has, and the arena that only
+ * counts. */
+#define _DEFAULT_SOURCE /* mkstemp */
 #include "runtime/base/arena.h"
 #include "runtime/base/memory.h"
 
 #include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 Test(memory, products_and_sums_of_sizes)
 {
@@ -167,4 +173,50 @@ Test(arena, overflow_sticks_and_an_empty_arena_gives_nothing)
     oc_arena dry = oc_arena_dry();
     cr_assert_null(oc_arena_take(&dry, SIZE_MAX / 2, 4));
     cr_assert(dry.overflow, "a dry arena notices sizes that do not fit");
+}
+
+Test(memory, the_limit_is_within_the_machine)
+{
+    uint64_t kibibytes = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "r");
+    cr_assert_not_null(file);
+    while (kibibytes == 0 && fgets(line, sizeof line, file) != NULL) {
+        (void)sscanf(line, "MemTotal: %" SCNu64, &kibibytes);
+    }
+    fclose(file);
+    cr_assert_gt(kibibytes, 0);
+    cr_assert_gt(oc_memory_limit(), (uint64_t)1 << 20);
+    cr_assert_leq(oc_memory_limit(), kibibytes * 1024);
+}
+
+static uint64_t limit_of(const char *text, uint64_t bytes)
+{
+    char path[] = "/tmp/ocelli-limit-XXXXXX";
+    int descriptor = mkstemp(path);
+    cr_assert_geq(descriptor, 0);
+    cr_assert_eq(write(descriptor, text, strlen(text)), (ssize_t)strlen(text));
+    close(descriptor);
+    uint64_t limit = oc_memory_limit_of(path, bytes);
+    unlink(path);
+    return limit;
+}
+
+Test(memory, the_limit_of_a_control_group)
+{
+    cr_assert_eq(limit_of("1073741824\n", 5000000000), 1073741824);
+    cr_assert_eq(limit_of("6000000000\n", 5000000000), 5000000000);
+    cr_assert_eq(limit_of("9223372036854771712\n", 5000000000), 5000000000);
+    cr_assert_eq(limit_of("max\n", 5000000000), 5000000000);
+    cr_assert_eq(limit_of("", 5000000000), 5000000000);
+    cr_assert_eq(oc_memory_limit_of("/nowhere/memory.max", 5000000000), 5000000000);
+}
+
+Test(memory, bytes_for_messages)
+{
+    char label[OC_BYTES_ROOM];
+    cr_assert_str_eq(oc_bytes_label(0, label), "0.0 MiB");
+    cr_assert_str_eq(oc_bytes_label(12 * 1048576 + 524288, label), "12.5 MiB");
+    cr_assert_str_eq(oc_bytes_label((uint64_t)226 << 30, label), "226.0 GiB");
+    cr_assert_str_eq(oc_bytes_label(UINT64_MAX, label), "17179869184.0 GiB");
 }

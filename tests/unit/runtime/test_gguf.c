@@ -193,6 +193,19 @@ static void compare_configs(const oc_config *ours, const oc_config *theirs)
     cr_assert_eq(memcmp(v->patch.deviation, u->patch.deviation, sizeof v->patch.deviation), 0);
 }
 
+/* The files keep no limits: they are those of the released models' preprocessor_config.json and
+ * video_preprocessor_config.json. */
+static void check_released_limits(const oc_config *config)
+{
+    cr_assert_eq(config->image_size.min_pixels, 65536);
+    cr_assert_eq(config->image_size.max_pixels, 16777216);
+    cr_assert_eq(config->video_size.min_pixels, 4096);
+    cr_assert_eq(config->video_size.max_pixels, 25165824);
+    cr_assert_eq(config->video_fps, 2.0);
+    cr_assert_eq(config->min_frames, 4);
+    cr_assert_eq(config->max_frames, 768);
+}
+
 static void compare_tokenizers(const oc_bpe *ours, const oc_bpe *theirs)
 {
     cr_assert_eq(oc_bpe_size(ours), oc_bpe_size(theirs));
@@ -369,6 +382,8 @@ static void compare_package(const char *text, const char *vision, ocelli_quant q
     ocelli_model *packed = open_model(package, NULL, OCELLI_QUANT_DEFAULT);
     ocelli_model *plain = open_model(text, vision, quant);
     compare_configs(&packed->config, &plain->config);
+    check_released_limits(&packed->config);
+    check_released_limits(&plain->config);
     compare_tokenizers(packed->bpe, plain->bpe);
     compare_answers(packed, plain, 0);
     /* The table is the widened one, whatever the file's blocks. */
@@ -427,7 +442,19 @@ Test(gguf, folders)
                  err.message);
     link_into(&folder, GGUF "t1-f32.gguf", "text2.gguf");
     cr_assert_eq(try_open(folder.path, NULL, 0, &err), OCELLI_E_ARGUMENT);
-    cr_assert_not_null(strstr(err.message, "several text models"), "%s", err.message);
+    cr_assert_not_null(strstr(err.message, "several text models; give one of them by itself: "
+                                           "text.gguf, text2.gguf"),
+                       "%s", err.message);
+    /* By itself: its one vision file is taken, of two that fit neither. */
+    char path[SCRATCH_PATH];
+    scratch_path(&folder, "text.gguf", path);
+    cr_assert_eq(try_open(path, NULL, 1, &err), OCELLI_OK, "%s", err.message);
+    link_into(&folder, "/nonexistent.gguf", "broken.gguf");
+    cr_assert_eq(try_open(path, NULL, 1, &err), OCELLI_OK, "%s", err.message);
+    link_into(&folder, GGUF "mmproj-t5-f16.gguf", "a.gguf");
+    cr_assert_eq(try_open(path, NULL, 0, &err), OCELLI_OK, "%s", err.message);
+    cr_assert_eq(try_open(path, NULL, 1, &err), OCELLI_E_ARGUMENT);
+    cr_assert_not_null(strstr(err.message, "(mmproj): a.gguf, vision.gguf"), "%s", err.message);
     scratch_close(&folder);
     folder = scratch_open();
     link_into(&folder, GGUF "mmproj-t5-f16.gguf", "vision.gguf");
@@ -447,7 +474,11 @@ Test(gguf, a_text_model_reads_text)
     ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
     ocelli_model_info info = {.struct_size = sizeof info};
     ocelli_memory memory = {.struct_size = sizeof memory};
-    ocelli_model *model = open_model(GGUF "t5-q6_K.gguf", NULL, OCELLI_QUANT_DEFAULT);
+    char path[SCRATCH_PATH];
+    scratch folder = scratch_open();
+    link_into(&folder, GGUF "t5-q6_K.gguf", "text.gguf");
+    ocelli_model *model =
+        open_model(scratch_path(&folder, "text.gguf", path), NULL, OCELLI_QUANT_DEFAULT);
     options.max_tokens = 3;
     ocelli_model_describe(model, &info);
     cr_assert_eq(info.vision_layers, 0);
@@ -458,7 +489,7 @@ Test(gguf, a_text_model_reads_text)
                  OCELLI_OK);
     cr_assert_eq(ocelli_encode_image(&visual, model, image, NULL, &err), OCELLI_E_ARGUMENT);
     cr_assert_null(visual);
-    cr_assert_not_null(strstr(err.message, "--mmproj"), "%s", err.message);
+    cr_assert_not_null(strstr(err.message, "give its vision file too (mmproj"), "%s", err.message);
     ocelli_model_release_vision(model);
     const ocelli_part part = {.text = "Hello"};
     cr_assert_eq(ocelli_session_open(&session, model, NULL, &err), OCELLI_OK);
@@ -468,6 +499,7 @@ Test(gguf, a_text_model_reads_text)
     ocelli_session_close(session);
     ocelli_image_free(image);
     ocelli_model_close(model);
+    scratch_close(&folder);
 }
 
 Test(gguf, a_vision_file_belongs_to_a_text_model)

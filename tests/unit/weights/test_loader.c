@@ -76,6 +76,7 @@ Test(loader, in_place)
         cr_assert(oc_matrix_bytes(forms[i].format, 160, 64, &bytes));
         cr_assert_eq(oc_loader_bytes(loader), bytes);
         cr_assert_eq(oc_loader_owned_bytes(loader), forms[i].mapped ? 0 : bytes);
+        cr_assert_eq(oc_loader_made_bytes(loader), oc_loader_owned_bytes(loader));
         oc_loader_close(loader);
         oc_weights_close(weights);
     }
@@ -226,6 +227,7 @@ Test(loader, misaligned)
             /* float32 is used in place where it can be; bfloat16 is packed into tiles always. */
             cr_assert_eq((uintptr_t)matrix.data % (is_wide ? sizeof(float) : OC_ALIGNMENT), 0);
             cr_assert_eq(oc_loader_owned_bytes(loader) == 0, is_wide && misalign % 4 == 0);
+            cr_assert_eq(oc_loader_made_bytes(loader), oc_loader_owned_bytes(loader));
             for (size_t r = 0; r < 20; r++) {
                 float row[3];
                 oc_matrix_row(&matrix, r, row);
@@ -458,6 +460,7 @@ Test(loader, only_sizes)
         cr_assert_null(matrix.data);
         cr_assert_eq(oc_loader_bytes(loader), bytes);
         cr_assert_eq(oc_loader_owned_bytes(loader), 0);
+        cr_assert_eq(oc_loader_made_bytes(loader), format == OC_FORMAT_F32 ? 0 : bytes);
         cr_assert_eq(oc_loader_elements(loader), 7000);
         oc_loader_close(loader);
     }
