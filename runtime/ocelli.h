@@ -205,7 +205,7 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_model_embed(const ocelli_model *mod
                                                          const int32_t *ids, size_t count,
                                                          float *out, ocelli_error *err);
 
-/* For a program that has encoded its last picture for now: gives back the resident pages of a tower
+/* For a program that will not encode a picture soon: gives back the resident pages of a tower
  * that is mapped from a package. Another picture maps them again, which costs it some tenths of a
  * second of page faults a gigabyte. A tower in memory of our own, as a checkpoint's is, stays. */
 OCELLI_API void ocelli_model_release_vision(ocelli_model *model);

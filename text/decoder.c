@@ -1,5 +1,4 @@
-/* decoder.c - the decoder's forward pass, straight:
- * see decoder.h for what goes in and comes out. */
+/* decoder.c - the decoder's forward pass. What goes in and comes out is in decoder.h. */
 #include "text/decoder.h"
 
 #include "runtime/kernels/linear.h"

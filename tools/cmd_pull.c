@@ -1,8 +1,7 @@
 /* cmd_pull.c - ocelli pull: a model from a Hugging Face hub into a folder.
  *
  * The order of work: list, choose, compare with what is there, look for room, fetch, and perhaps
- * pack. Nothing is written before it is known that all of it will be needed
- * and will fit. */
+ * pack. Nothing is written before it is known that all of it will be needed and will fit. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/commands.h"

@@ -35,9 +35,8 @@ static void print_times(const run *r, const medium *m, const ocelli_visual_info 
         return;
     }
     if (info.clip_times == OCELLI_CLIP_SECONDS) {
-        double used_fps = m->fps * (double)m->frame_count / (double)m->frames_found;
         output_format("  times      %g s from one pair to the next\n",
-                      (double)info.temporal_patch_size / used_fps);
+                      (double)info.temporal_patch_size / m->used_fps);
         return;
     }
     output_format("  times     ");

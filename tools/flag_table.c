@@ -2,8 +2,7 @@
  *
  * A row says what a flag is called, what values it takes, which commands take it and what it does.
  * The parser, the help, the man page and the completions read these rows and nothing else. Those of
- * single commands and of the output
- * are in flag_table_commands.c. */
+ * single commands and of the output are in flag_table_commands.c. */
 #include "tools/flag_table.h"
 
 /* Far above any real picture, and small enough that products stay in 64 bits. */

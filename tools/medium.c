@@ -180,7 +180,8 @@ static int clip_end(clip *c, medium *m, run *r, int code)
         code = EXIT_FAILED;
     }
     if (code == EXIT_DONE) {
-        options.frames_per_second = m->fps * (double)m->frame_count / (double)m->frames_found;
+        m->used_fps = m->fps * (double)m->frame_count / (double)m->frames_found;
+        options.frames_per_second = m->used_fps;
         ocelli_status status =
             ocelli_encode_video(&m->visual, r->model, (const ocelli_image *const *)c->images,
                                 m->frame_seconds, m->frame_count, &options, &err);

@@ -3,8 +3,7 @@
  * The sample model is looked for relative to the running program, never at a place fixed when it
  * was built, so that an installation may be moved: PREFIX/bin/ocelli finds
  * PREFIX/share/ocelli/model, and a program in its build folder finds share/ocelli/model there, a
- * link into
- * the source tree. */
+ * link into the source tree. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/model_choice.h"

@@ -102,8 +102,7 @@ static const cJSON *member(const cJSON *object, const char *key)
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* A whole number from least to most; absent: fallback,
- * or an error where fallback is below least. */
+/* A whole number from least to most; absent: fallback, or an error where that is below least. */
 static uint64_t read_count(reader *r, const char *key, uint64_t least, uint64_t most,
                            uint64_t fallback)
 {

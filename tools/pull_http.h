@@ -3,8 +3,7 @@
  * The token goes to the endpoint it was given for (scheme, host and port) and nowhere else,
  * whatever a redirect says; what was begun over https stays there, and certificates are checked.
  * Proxies are libcurl's matter (HTTP_PROXY, HTTPS_PROXY, NO_PROXY). Nothing is retried here and
- * nothing is printed: the caller
- * knows what for. */
+ * nothing is printed: the caller knows what for. */
 #ifndef OCELLI_TOOLS_PULL_HTTP_H
 #define OCELLI_TOOLS_PULL_HTTP_H
 

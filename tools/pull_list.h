@@ -3,8 +3,7 @@
  *
  * A page is a JSON array of {"type": "file", "path", "size", "oid", "lfs": {"oid", "size"}}; the
  * header Link leads to the next. Names become paths on this machine, so a list with a name that
- * could leave its folder is refused
- * as a whole. */
+ * could leave its folder is refused as a whole. */
 #ifndef OCELLI_TOOLS_PULL_LIST_H
 #define OCELLI_TOOLS_PULL_LIST_H
 

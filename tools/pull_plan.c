@@ -89,8 +89,7 @@ static int compare_missing(const void *a, const void *b)
     return order != 0 ? order : strcmp(first->path, second->path);
 }
 
-/* What the old record vouches for and is in the list still,
- * though nobody asked for it this time. */
+/* What the old record vouches for and is in the list still, though not asked for this time. */
 static bool keep_others(const remote_list *list, const char *folder, const download_record *old,
                         download_record *fresh)
 {

@@ -19,6 +19,7 @@ typedef struct medium {
     double fps;            /* of the folder */
     bool fps_assumed;      /* nobody said it */
     size_t frames_found;   /* in the folder */
+    double used_fps;       /* frames used to a second */
     size_t frame_count;    /* used */
     char **frame_names;    /* [frame_count] */
     double *frame_seconds; /* [frame_count] times in the source */

@@ -1,8 +1,7 @@
 /* synth_config.c - see synth_config.h.
  *
  * One text for each kind holds what its published configs share, one table what they differ in.
- * Numbers are those of the models'
- * config.json at huggingface.co/Qwen. */
+ * Numbers are those of the models' config.json at huggingface.co/Qwen. */
 #include "tools/synth_config.h"
 #include "tools/synth_shapes.h"
 #include "tools/report.h"

@@ -290,18 +290,25 @@ static void pass_through(const pass *p, const oc_matrix *fc1, const float *fc1_b
     oc_arena_release(p->arena, mark);
 }
 
-/* norm2(x) W + b in float32, [rows, intermediate]. */
-static float *widen_rows(const pass *p, const oc_matrix *weight, const float *bias,
-                         const oc_norm *norm, const float *x, size_t rows)
+/* up = fc1(norm2(x)) and, with a gate, gate = gate(norm2(x)), float32 [rows, intermediate]. The normed
+ * rows serve both, unless a package holds the two matrices in two forms. */
+static void widen_rows(const pass *p, const oc_vit_block *block, const oc_norm *norm,
+                       const float *x, size_t rows, float *up, float *gate)
 {
-    float *y = oc_arena_take(p->arena, rows, weight->rows * sizeof *y);
-    size_t mark = oc_arena_mark(p->arena);
+    size_t mark = oc_arena_mark(p->arena), hidden = p->config->hidden;
     oc_activations normed;
-    oc_activations_prepare_normed(&normed, p->compute, p->arena, weight->format, norm, x, rows,
-                                  p->config->hidden);
-    oc_linear(p->compute, p->arena, weight, bias, &normed, y, weight->rows);
+    oc_activations_prepare_normed(&normed, p->compute, p->arena, block->fc1.format, norm, x, rows,
+                                  hidden);
+    oc_linear(p->compute, p->arena, &block->fc1, block->fc1_bias, &normed, up, block->fc1.rows);
+    if (p->config->mlp == OC_VIT_SWIGLU) {
+        if (block->gate.format != block->fc1.format) {
+            oc_activations_prepare_normed(&normed, p->compute, p->arena, block->gate.format, norm,
+                                          x, rows, hidden);
+        }
+        oc_linear(p->compute, p->arena, &block->gate, block->gate_bias, &normed, gate,
+                  block->gate.rows);
+    }
     oc_arena_release(p->arena, mark);
-    return y;
 }
 
 /* x += fc2(f(fc1(norm2(x)))) for those f that are an operation of their own. */
@@ -310,8 +317,9 @@ static void add_by_operation(const pass *p, const oc_vit_block *block, const oc_
 {
     size_t wide = block->fc1.rows;
     bool gated = p->config->mlp == OC_VIT_SWIGLU;
-    float *up = widen_rows(p, &block->fc1, block->fc1_bias, norm, x->y, rows);
-    float *gate = gated ? widen_rows(p, &block->gate, block->gate_bias, norm, x->y, rows) : NULL;
+    float *up = oc_arena_take(p->arena, rows, wide * sizeof *up);
+    float *gate = gated ? oc_arena_take(p->arena, rows, wide * sizeof *gate) : NULL;
+    widen_rows(p, block, norm, x->y, rows, up, gate);
     if (!is_dry(p) && !p->arena->overflow) {
         if (gated) {
             oc_silu_mul(p->compute, up, gate, up, rows * wide);
@@ -350,8 +358,7 @@ static void feed_forward(const pass *p, const oc_vit_block *block)
 }
 
 /* merge^2 rows of x become one of out [tokens, out_hidden]. The concatenation is a reshape, since
- * rows come block by block. The main merger norms each row,
- * a deepstack merger the concatenation. */
+ * rows come block by block. The main merger norms each row, a deepstack merger the concatenation. */
 static void merge(const pass *p, const oc_vit_merger *merger, bool norm_after_concat, float *out)
 {
     float *all = is_dry(p) ? NULL : rows_in_order(p);

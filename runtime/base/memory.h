@@ -12,6 +12,12 @@ enum { OC_ALIGNMENT = 64 };
 /* False (and *out untouched) when the result does not fit size_t. */
 bool oc_size_mul(size_t a, size_t b, size_t *out);
 bool oc_size_add(size_t a, size_t b, size_t *out);
+/* value up to a multiple of multiple; for sizes far from the end of size_t. */
+static inline size_t oc_round_up(size_t value, size_t multiple)
+{
+    size_t more = value + multiple - 1;
+    return more - more % multiple;
+}
 
 /* count x size bytes, zeroed, OC_ALIGNMENT aligned. NULL: overflow or no memory.
  * count or size 0 gives a valid pointer. Give back with oc_free. */

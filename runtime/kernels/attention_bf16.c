@@ -44,12 +44,6 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t round_up(size_t value, size_t multiple)
-{
-    size_t more = value + multiple - 1;
-    return more - more % multiple;
-}
-
 /* ---- packing --------------------------------------------------------------------------------- */
 
 /* A worker's memory for packing. */
@@ -62,13 +56,13 @@ typedef struct pack_scratch {
 
 static size_t row_bytes(const bf16_job *bf16)
 {
-    return round_up((bf16->job->heads * bf16->job->head_dim + 1) * sizeof(float), OC_ALIGNMENT);
+    return oc_round_up((bf16->job->heads * bf16->job->head_dim + 1) * sizeof(float), OC_ALIGNMENT);
 }
 
 static size_t panel_bytes(const bf16_job *bf16)
 {
     size_t floats = bf16->job->head_dim * bf16->kernels->gemm_cols;
-    return round_up(floats * sizeof(float), OC_ALIGNMENT);
+    return oc_round_up(floats * sizeof(float), OC_ALIGNMENT);
 }
 
 static size_t packing_bytes(const bf16_job *bf16)
@@ -329,7 +323,7 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
     bf16_job bf16 = {.kernels = compute->kernels, .job = job};
     bf16.query_blocks = job->rows / QUERIES + (job->rows % QUERIES != 0);
     bf16.key_blocks = job->rows / KEYS + (job->rows % KEYS != 0);
-    bf16.width = round_up(job->head_dim, OC_BF16_STEP);
+    bf16.width = oc_round_up(job->head_dim, OC_BF16_STEP);
     bf16.pack_rows = OC_BF16_STEP * bf16.kernels->gemm_cols;
     bf16.query_bytes = bf16.width / OC_BF16_STEP * OC_BF16_LINE;
     size_t packing = packing_bytes(&bf16), attending = attending_bytes(&bf16);

@@ -6,12 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-static size_t round_up(size_t value, size_t multiple)
-{
-    size_t more = value + multiple - 1;
-    return more - more % multiple;
-}
-
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -19,12 +13,12 @@ static size_t least(size_t a, size_t b)
 
 size_t oc_attention_key_floats(const oc_kernels *kernels, size_t head_dim)
 {
-    return round_up(OC_KEY_BLOCK, kernels->gemm_cols) * head_dim;
+    return oc_round_up(OC_KEY_BLOCK, kernels->gemm_cols) * head_dim;
 }
 
 size_t oc_attention_value_floats(const oc_kernels *kernels, size_t head_dim)
 {
-    return OC_KEY_BLOCK * round_up(head_dim, kernels->gemm_cols);
+    return OC_KEY_BLOCK * oc_round_up(head_dim, kernels->gemm_cols);
 }
 
 void oc_attention_pack_keys(const oc_kernels *kernels, float *packed, oc_format format,
@@ -42,7 +36,7 @@ void oc_attention_pack_keys(const oc_kernels *kernels, float *packed, oc_format 
 void oc_attention_pack_values(const oc_kernels *kernels, float *packed, oc_format format,
                               const void *rows, size_t stride, size_t head_dim, size_t count)
 {
-    size_t width = round_up(head_dim, kernels->gemm_cols);
+    size_t width = oc_round_up(head_dim, kernels->gemm_cols);
     for (size_t i = 0; i < count; i++) {
         float *out = packed + i * width;
         if (format == OC_FORMAT_F16) {
@@ -57,7 +51,7 @@ void oc_attention_pack_values(const oc_kernels *kernels, float *packed, oc_forma
 /* Every array starts at a cache line. */
 static size_t lines(size_t count, size_t size)
 {
-    return round_up(count * size, OC_ALIGNMENT);
+    return oc_round_up(count * size, OC_ALIGNMENT);
 }
 
 size_t oc_attention_block_bytes(size_t queries, size_t head_dim)
@@ -72,7 +66,7 @@ void oc_attention_block_lay_out(oc_attention_block *block, const oc_kernels *ker
 {
     size_t rows = lines(queries * head_dim, sizeof(float));
     *block = (oc_attention_block){.kernels = kernels, .head_dim = head_dim, .scale = scale};
-    block->value_width = round_up(head_dim, kernels->gemm_cols);
+    block->value_width = oc_round_up(head_dim, kernels->gemm_cols);
     block->key_step = kernels->gemm_cols;
     block->key_panel = kernels->gemm_cols * head_dim;
     block->query = (float *)(void *)memory;

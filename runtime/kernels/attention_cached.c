@@ -49,11 +49,6 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static size_t lines(size_t bytes)
-{
-    return (bytes + OC_ALIGNMENT - 1) / OC_ALIGNMENT * OC_ALIGNMENT;
-}
-
 static size_t element_size(oc_format format)
 {
     return format == OC_FORMAT_F32 ? sizeof(float) : sizeof(uint16_t);
@@ -290,11 +285,12 @@ void oc_attention_cached(const oc_compute *compute, oc_arena *arena, const oc_at
                       .queries = rows_per_block * group,
                       .scale = scale};
     job.state_bytes = oc_attention_block_bytes(job.queries, head_dim);
-    job.key_bytes = lines(
-        most(OC_KEY_BLOCK * head_dim * sizeof(float), job.queries * head_dim * sizeof(uint16_t)));
-    size_t value_bytes = lines(most(oc_attention_value_floats(kernels, head_dim) * sizeof(float),
-                                    job.queries * OC_KEY_BLOCK * sizeof(uint16_t)));
-    job.scratch_bytes = job.state_bytes + job.key_bytes + value_bytes;
+    size_t key_bytes =
+        most(OC_KEY_BLOCK * head_dim * sizeof(float), job.queries * head_dim * sizeof(uint16_t));
+    size_t value_bytes = most(oc_attention_value_floats(kernels, head_dim) * sizeof(float),
+                              job.queries * OC_KEY_BLOCK * sizeof(uint16_t));
+    job.key_bytes = oc_round_up(key_bytes, OC_ALIGNMENT);
+    job.scratch_bytes = job.state_bytes + job.key_bytes + oc_round_up(value_bytes, OC_ALIGNMENT);
     row_block *blocks = oc_arena_take(arena, count, sizeof *blocks);
     job.scratch = oc_arena_take(arena, (size_t)oc_pool_threads(compute->pool), job.scratch_bytes);
     if (!arena->dry && !arena->overflow && count > 0) {

@@ -21,8 +21,7 @@ oc_pool *oc_linear_pool(const oc_compute *compute, const oc_matrix *weight, size
 bool oc_linear_take_scratch(oc_linear_job *job, const oc_compute *compute, oc_arena *arena,
                             size_t bytes)
 {
-    size_t whole = bytes + OC_ALIGNMENT - 1;
-    job->scratch_bytes = whole - whole % OC_ALIGNMENT;
+    job->scratch_bytes = oc_round_up(bytes, OC_ALIGNMENT);
     job->scratch = oc_arena_take(arena, (size_t)oc_pool_threads(compute->pool), job->scratch_bytes);
     return !arena->dry && !arena->overflow;
 }

@@ -1,7 +1,6 @@
 /* blocks.h - the block formats of GGUF files: so many numbers to small codes with shared scales.
  *
- * Here they are only read. What a matrix is held as while it
- * computes is kernels/quant_format.h's. */
+ * Here they are only read. What a matrix is held as while it computes is kernels/quant_format.h's. */
 #ifndef OC_WEIGHTS_BLOCKS_H
 #define OC_WEIGHTS_BLOCKS_H
 
