@@ -50,7 +50,7 @@ add_test(NAME golden_chunks_sample COMMAND golden_chunks ${PROJECT_SOURCE_DIR}/s
   ${PROJECT_SOURCE_DIR}/samples/pictures/picture03.jpg)
 # Long prompts of many pictures, a long clip, and the far end of the cache; by hand up to 262144 tokens.
 add_executable(golden_long ${golden}/golden_long.c)
-target_link_libraries(golden_long PRIVATE ocelli)
+target_link_libraries(golden_long PRIVATE ocelli ocelli_flags)
 add_test(NAME golden_long COMMAND ${golden}/long.sh $<TARGET_FILE:golden_long>
   ${golden}/qwen3vl/models/t1_f32 12000 ${golden}/qwen3vl/media/odd77x91.png
   ${golden}/qwen3vl/media/tall190x60.png)
