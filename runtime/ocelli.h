@@ -324,6 +324,12 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_encode_image(ocelli_visual **out, o
                                                           const ocelli_image *image,
                                                           const ocelli_visual_options *options,
                                                           ocelli_error *err);
+/* The same for count pictures at once: visuals [count]. Those that get the same size share a pass of
+ * the tower, which reads its weights once for them; each gets the rows it would get alone. Fails as a
+ * whole (visuals all NULL); whether one picture alone would be refused, plan_only tells before. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_encode_images(
+    ocelli_visual **visuals, ocelli_model *model, const ocelli_image *const *images, size_t count,
+    const ocelli_visual_options *options, ocelli_error *err);
 /* frames are in order; seconds[i] is the time of frames[i] in the source. All frames are resized
  * to the size that the rule gives for the first; an odd count repeats the last frame. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_encode_video(ocelli_visual **out, ocelli_model *model,
@@ -468,6 +474,8 @@ typedef struct ocelli_result {
     size_t struct_size;
     ocelli_stop stop;
     uint64_t prompt_tokens, reused_tokens, new_tokens;
+    /* Of reading the prompt, the first token included, and of the tokens after it. A step that
+     * several sessions share counts for each by its rows, so that their sum is the time spent. */
     double prefill_seconds, decode_seconds;
 } ocelli_result;
 
@@ -485,6 +493,34 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_generate(
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_generate_together(
     ocelli_session *const *sessions, size_t count, const ocelli_generate_options *options,
     ocelli_piece_fn on_piece, void *const *users, ocelli_result *results, ocelli_error *err);
+/* Answers on their way, decoded together: sessions join and leave between steps, so that long and
+ * short answers, early and late ones, share every reading of the weights. Each answer has the bits
+ * it would have alone. A batch belongs to one thread at a time. */
+typedef struct ocelli_batch ocelli_batch;
+/* most: answers at one time, 1 to 4096. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_open(ocelli_batch **out, ocelli_model *model,
+                                                        size_t most, ocelli_error *err);
+/* The session answers its messages from the next step on; until it is taken back it is the
+ * batch's. options are copied; the strings and users they point to must last as long. user is
+ * passed to on_piece (may be NULL) and given back with the session.
+ * OCELLI_E_STATE: the batch is full, or has the session already; OCELLI_E_CONTEXT: the prompt does
+ * not fit, nothing was computed and the session is the caller's. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_add(ocelli_batch *batch, ocelli_session *session,
+                                                       const ocelli_generate_options *options,
+                                                       ocelli_piece_fn on_piece, void *user,
+                                                       ocelli_error *err);
+/* Reads the prompts that came since, then gives every answer its next token. Nothing to do is no
+ * error. A failure is one of the whole batch: its answers cannot go on, close it. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_step(ocelli_batch *batch, ocelli_error *err);
+/* Takes a session whose answer has ended out of the batch: 1, or 0 when there is none. user and
+ * result may be NULL; set result->struct_size first. The answer is ocelli_session_answer's. */
+OCELLI_API int ocelli_batch_take(ocelli_batch *batch, ocelli_session **session, void **user,
+                                 ocelli_result *result);
+/* Sessions in the batch: those that answer and those that wait to be taken. */
+OCELLI_API size_t ocelli_batch_count(const ocelli_batch *batch);
+/* The sessions stay the caller's; answers that have not ended are left as far as they came. */
+OCELLI_API void ocelli_batch_close(ocelli_batch *batch);
+
 /* The last answer, whole, NUL-ended; valid until the next call on the session. "" if none. */
 OCELLI_API const char *ocelli_session_answer(const ocelli_session *session);
 

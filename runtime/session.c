@@ -1,4 +1,4 @@
-/* session.c - a session's life: opened, told messages, asked what it would take. generate.c
+/* session.c - a session's life: opened, told messages, asked what it would take. batch.c
  * answers. */
 #include "runtime/session.h"
 
@@ -53,8 +53,6 @@ void ocelli_session_close(ocelli_session *session)
     oc_fused_close(&session->held);
     oc_kv_close(&session->cache);
     oc_buffer_close(&session->answer);
-    oc_free(session->inputs);
-    oc_free(session->rows);
     oc_free(session->logits);
     ocelli_model_close(session->model);
     oc_free(session);

@@ -10,12 +10,9 @@ struct ocelli_session {
     oc_chat_options chat;
     size_t context, prefill_rows;
     oc_kv_cache cache;
-    oc_fused held;  /* the tokens behind the cache; of its media only the identity may be read */
-    size_t kept;    /* leading tokens of held whose keys and values are in the cache */
-    size_t scratch; /* bytes the decoder needs for prefill_rows */
-    float *inputs;  /* [prefill_rows, hidden] */
-    oc_row *rows;   /* [prefill_rows] */
-    float *logits;  /* [vocab] */
+    oc_fused held; /* the tokens behind the cache; of its media only the identity may be read */
+    size_t kept;   /* leading tokens of held whose keys and values are in the cache */
+    float *logits; /* [vocab]: of the token after the last that was run; NULL before the first */
     oc_buffer answer;
 };
 

@@ -263,12 +263,14 @@ static int time_group(bench *b, size_t count, char *const *texts, size_t new_tok
         if (code != EXIT_DONE) {
             return code;
         }
+        double seconds = 0; /* each session's share of them */
         prompt = made = 0;
         for (size_t i = 0; i < count; i++) {
+            seconds += results[i].decode_seconds;
             made += (double)(results[i].new_tokens - 1);
             prompt += (double)results[i].prompt_tokens / (double)count;
         }
-        bench_runs_add(&runs, made / results[0].decode_seconds);
+        bench_runs_add(&runs, made / seconds);
     }
     snprintf(name, sizeof name, "%zu session%s", count, count > 1 ? "s" : "");
     bench_row *row = bench_rows_add(&b->rows, BENCH_TOGETHER, BENCH_RATE, &runs, name);

@@ -2,6 +2,7 @@
 #include "runtime/base/memory.h"
 #include "runtime/repetition.h"
 #include "runtime/session.h"
+#include "tests/unit/runtime/talk.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -9,38 +10,6 @@
 
 #define MODELS OCELLI_TEST_DATA "/golden/qwen3vl/models/"
 #define MEDIA OCELLI_TEST_DATA "/golden/qwen3vl/media/"
-
-static ocelli_model *open_model(const char *name, ocelli_quant quant)
-{
-    ocelli_error err;
-    ocelli_model *model;
-    ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
-    options.quant = quant;
-    options.threads = 2;
-    cr_assert_eq(ocelli_model_open(&model, name, &options, &err), OCELLI_OK, "%s", err.message);
-    return model;
-}
-
-static ocelli_visual *see(ocelli_model *model, const char *path)
-{
-    ocelli_error err;
-    ocelli_image *image;
-    ocelli_visual *visual;
-    cr_assert_eq(ocelli_image_load(&image, path, NULL, &err), OCELLI_OK, "%s", err.message);
-    cr_assert_eq(ocelli_encode_image(&visual, model, image, NULL, &err), OCELLI_OK, "%s",
-                 err.message);
-    ocelli_image_free(image);
-    return visual;
-}
-
-static void say(ocelli_session *session, const ocelli_visual *visual, const char *text)
-{
-    ocelli_error err;
-    ocelli_part parts[2] = {{.visual = visual}, {.text = text}};
-    size_t skip = visual == NULL ? 1 : 0;
-    cr_assert_eq(ocelli_session_add(session, OCELLI_USER, parts + skip, 2 - skip, &err), OCELLI_OK,
-                 "%s", err.message);
-}
 
 static ocelli_result run(ocelli_session *session, size_t max_tokens)
 {
