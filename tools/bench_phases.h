@@ -42,6 +42,8 @@ int bench_text(bench *b);
 int bench_together(bench *b);
 /* A caption from the picture to its last token. */
 int bench_caption(bench *b);
+/* Pictures an hour, one at a time and several together (bench_folder.c). */
+int bench_folder(bench *b);
 /* Cost over size (bench_scale.c). */
 int bench_scale(bench *b);
 /* The embedding table: what a row costs, and what stays in memory (bench_embed.c). Opens models of

@@ -66,7 +66,11 @@ void bench_print_table(const bench *b)
 
 static const char *unit_name(bench_unit unit)
 {
-    return unit == BENCH_SECONDS ? "seconds" : unit == BENCH_RATE ? "tokens/second" : "bytes";
+    static const char *const names[] = {[BENCH_SECONDS] = "seconds",
+                                        [BENCH_RATE] = "tokens/second",
+                                        [BENCH_BYTES] = "bytes",
+                                        [BENCH_HOURLY] = "pictures/hour"};
+    return names[unit];
 }
 
 static cJSON *add_machine(cJSON *object, const ocelli_machine *m)

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_group_names[BENCH_GROUPS] = {
-    "load", "encode", "prefill", "decode", "together", "caption", "sizes", "embed", "memory"};
+const char *const bench_group_names[BENCH_GROUPS] = {"load",     "encode",  "prefill", "decode",
+                                                     "together", "caption", "folder",  "sizes",
+                                                     "embed",    "memory"};
 
 void bench_rows_begin(bench_rows *rows)
 {
@@ -35,6 +36,8 @@ void bench_format(char *out, size_t size, bench_unit unit, double value)
         format_bytes(out, size, (uint64_t)value);
     } else if (unit == BENCH_RATE) {
         snprintf(out, size, value < 1000 ? "%.2f tok/s" : "%.0f tok/s", value);
+    } else if (unit == BENCH_HOURLY) {
+        snprintf(out, size, "%.0f/h", value);
     } else if (value < 1e-4) {
         snprintf(out, size, "%.0f ns", value * 1e9);
     } else if (value < 1) {

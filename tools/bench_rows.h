@@ -16,15 +16,21 @@ typedef enum bench_group {
     BENCH_DECODE,
     BENCH_TOGETHER,
     BENCH_CAPTION,
-    BENCH_SIZES, /* only where it is named */
-    BENCH_EMBED, /* likewise */
+    BENCH_FOLDER, /* only where it is named */
+    BENCH_SIZES,  /* likewise */
+    BENCH_EMBED,  /* likewise */
     BENCH_MEMORY,
     BENCH_GROUPS
 } bench_group;
 
 extern const char *const bench_group_names[BENCH_GROUPS];
 
-typedef enum bench_unit { BENCH_SECONDS, BENCH_RATE, BENCH_BYTES } bench_unit;
+typedef enum bench_unit {
+    BENCH_SECONDS,
+    BENCH_RATE, /* tokens a second */
+    BENCH_BYTES,
+    BENCH_HOURLY /* pictures an hour */
+} bench_unit;
 
 /* What has to be done at least: the limit follows from it and from the machine. */
 typedef struct bench_work {
@@ -76,7 +82,7 @@ bench_row *bench_rows_add(bench_rows *rows, bench_group group, bench_unit unit,
 /* Puts them in the order of their groups, and inside a group as they were added. */
 void bench_rows_sort(bench_rows *rows);
 
-/* "3.75 s", "31.4 tok/s", "1.9 GiB" */
+/* "3.75 s", "31.4 tok/s", "1.9 GiB", "1714/h" */
 void bench_format(char *out, size_t size, bench_unit unit, double value);
 
 #endif

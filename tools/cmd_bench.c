@@ -14,13 +14,13 @@
 /* Without --runs. */
 enum { USUAL_RUNS = 3, QUICK_RUNS = 1 };
 
-/* Marks the groups of a list such as "encode,decode"; without one all but the sizes, which take
- * long, and the table. */
+/* Marks the groups of a list such as "encode,decode"; without one all but the folder and the sizes,
+ * which take long, and the table. */
 static int choose_groups(bench *b, const char *list)
 {
     if (list == NULL) {
         for (size_t g = 0; g < BENCH_GROUPS; g++) {
-            b->wanted[g] = g != BENCH_SIZES && g != BENCH_EMBED;
+            b->wanted[g] = g != BENCH_FOLDER && g != BENCH_SIZES && g != BENCH_EMBED;
         }
         return EXIT_DONE;
     }
@@ -34,7 +34,7 @@ static int choose_groups(bench *b, const char *list)
         if (g == BENCH_GROUPS) {
             return flags_misuse(b->options->command,
                                 "--only knows load, encode, prefill, decode, together, caption, "
-                                "sizes, embed and memory, not '%.*s'",
+                                "folder, sizes, embed and memory, not '%.*s'",
                                 (int)(length < 40 ? length : 40), list);
         }
         b->wanted[g] = true;
@@ -90,6 +90,7 @@ static int measure_model(bench *b)
         {b->wanted[BENCH_PREFILL] || b->wanted[BENCH_DECODE], bench_text},
         {b->wanted[BENCH_TOGETHER], bench_together},
         {b->wanted[BENCH_CAPTION], bench_caption},
+        {b->wanted[BENCH_FOLDER], bench_folder},
         {b->wanted[BENCH_SIZES], bench_scale},
     };
     bool runs = false;

@@ -14,7 +14,11 @@ static size_t chunk_rows(size_t cols, size_t multiple)
 
 size_t oc_quantised_panel(const oc_kernels *kernels, size_t rows)
 {
-    return rows <= OC_QUANT_FEW_ROWS ? rows : kernels->quant_rows;
+    if (rows == 0 || rows > kernels->quant_few) {
+        return kernels->quant_rows;
+    }
+    size_t panels = (rows - 1) / OC_QUANT_FEW_ROWS + 1;
+    return (rows - 1) / panels + 1;
 }
 
 typedef struct prepare_job {
@@ -49,13 +53,14 @@ static void quantize_rows(void *argument, size_t begin, size_t end, int worker)
     const oc_quantised *q = &a->quantised;
     size_t panel_rows = oc_quantised_panel(job->kernels, a->rows);
     size_t all_groups = q->padded / OC_QUANT_GROUP;
+    size_t block = a->rows <= job->kernels->quant_few ? all_groups : OC_QUANT_BLOCK_GROUPS;
     for (size_t r = begin; r < end; r++) {
         const float *x = row_of(job, r, worker);
         size_t first = r - r % panel_rows, lane = r - first;
         size_t rows = a->rows - first < panel_rows ? a->rows - first : panel_rows;
-        for (size_t g = 0; g < all_groups; g += OC_QUANT_BLOCK_GROUPS) {
+        for (size_t g = 0; g < all_groups; g += block) {
             size_t width = all_groups - g, col = g * OC_QUANT_GROUP;
-            width = width < OC_QUANT_BLOCK_GROUPS ? width : OC_QUANT_BLOCK_GROUPS;
+            width = width < block ? width : block;
             size_t left = a->cols - col, most = width * OC_QUANT_GROUP;
             size_t at = g * a->rows + first * width; /* in groups */
             job->kernels->quantize(q->values + at * OC_QUANT_GROUP + lane * OC_QUANT_STEP,

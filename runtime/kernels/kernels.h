@@ -20,7 +20,7 @@ enum { OC_GEMM_ROWS_MAX = 16, OC_GEMM_COLS_MAX = 64, OC_QUANT_ROWS_MAX = 32 };
 enum { OC_BF16_TILES = 3, OC_BF16_COLS = OC_BF16_TILES * OC_BF16_TILE };
 /* Tiles that product_bf16 takes at most. */
 enum { OC_BF16_MOST_TILES = 4 };
-/* Rows that the few_ products take: their weights are read from memory once for all. */
+/* Rows that the few_ products take at most. */
 enum { OC_QUANT_FEW_ROWS = 8 };
 
 /* y[r][n] (+)= sum over k of x[r][k] * w[k][n], float32, k in order from 0: one chain of fused
@@ -120,6 +120,8 @@ typedef struct oc_kernels {
     size_t gemm_rows;  /* rows that gemm handles best together */
     size_t gemm_cols;  /* width of a panel */
     size_t quant_rows; /* rows of a panel of quantised activations */
+    size_t quant_few;  /* so many rows at most are multiplied by the few_ kernels, one panel after
+                        * another while a tile is in the caches; at least OC_QUANT_FEW_ROWS */
     bool bf16_products; /* product_bf16 is fast: BF16 weights meet activations in bfloat16 */
 
     /* Asks for the cache lines of [from, from + bytes), level 2, without waiting;

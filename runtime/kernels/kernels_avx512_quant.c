@@ -83,6 +83,10 @@ static void quantize(int8_t *values, size_t step, oc_quant_group *groups, size_t
  * registers. */
 enum { ROWS = 6 };
 
+/* Up to here a tile is faster multiplied straight from its packed bytes, panel after panel (Zen 5: 16
+ * rows of Q4 in 79 ms a step of 1.7 billion weights, not 101; 48 rows in 216 to 222, not 225). */
+enum { FEW = 48 };
+
 /* The compilers' own name for 16 int32: kept in __m512i, gcc 12 copies every sum at every step. */
 typedef __v16si sums16;
 
@@ -404,6 +408,7 @@ static void unpack_q4(uint8_t *codes, const unsigned char *packed, size_t groups
 void oc_kernels_init_avx512_quant(oc_kernels *table)
 {
     table->quant_rows = ROWS;
+    table->quant_few = FEW;
     table->quantize = quantize;
     table->product_q8 = product_q8;
     table->product_q4 = product_q4;

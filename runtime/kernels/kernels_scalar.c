@@ -438,6 +438,7 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .gemm_rows = GEMM_ROWS,
         .gemm_cols = GEMM_COLS,
         .quant_rows = QUANT_ROWS,
+        .quant_few = OC_QUANT_FEW_ROWS,
         .prefetch = prefetch,
         .dot = dot,
         .widen_f16 = widen_f16,

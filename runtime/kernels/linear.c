@@ -99,7 +99,7 @@ static bool goes_straight(const oc_linear_job *job)
     switch (job->weight->format) {
     case OC_FORMAT_F32: return !plain;
     case OC_FORMAT_Q8:
-    case OC_FORMAT_Q4: return !plain && job->x->rows <= OC_QUANT_FEW_ROWS;
+    case OC_FORMAT_Q4: return !plain && job->x->rows <= job->kernels->quant_few;
     default: return false;
     }
 }

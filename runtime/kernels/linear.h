@@ -18,16 +18,17 @@ enum {
     OC_DEPTH_BLOCK = 256       /* columns of a float32 block */
 };
 
-/* The int8 form. Block b of w groups (8, the last may have fewer) begins at values + b * 512 *
+/* The int8 form. For more rows than quant_few: block b of w groups (8, the last may have fewer) begins at values + b * 512 *
  * rows; there the panel of n rows from row r on (r a multiple of oc_quantised_panel) is at + r * w
- * * 64, [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. */
+ * * 64, [w * 16 steps][n][4]. Likewise groups + b * 8 * rows, + r * w: [w][n]. For few rows all groups are
+ * one block. */
 typedef struct oc_quantised {
     int8_t *values;         /* [rows * padded] */
     oc_quant_group *groups; /* [rows * padded / 64] */
     size_t padded;          /* columns, a multiple of OC_QUANT_GROUP */
 } oc_quantised;
 
-/* Rows of a panel: all of them when the few_ kernels take them, else quant_rows. */
+/* Rows of a panel: quant_rows, or, for the few_ kernels, as even parts of all as they can take. */
 size_t oc_quantised_panel(const oc_kernels *kernels, size_t rows);
 
 /* Rows of activations, prepared once for all the matrices that multiply them (q, k and v; gate and

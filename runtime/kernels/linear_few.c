@@ -8,34 +8,39 @@
 typedef struct few_job {
     const oc_kernels *kernels;
     const oc_activations *x;
+    size_t panel;                             /* rows that are multiplied together */
     const oc_linear_part *parts;              /* [count] */
     oc_quant_layout layouts[OC_LINEAR_PARTS]; /* [count] */
     size_t ends[OC_LINEAR_PARTS];             /* [count]: the list's tiles up to the end of each */
 } few_job;
 
+/* The tile comes from memory for the first panel of rows, and from the caches for the others. */
 static void multiply_tile(const few_job *job, size_t p, size_t tile)
 {
     const oc_linear_part *part = &job->parts[p];
     const oc_quantised *q = &job->x->quantised;
+    size_t first = tile * OC_QUANT_TILE, left = part->weight->rows - first;
+    size_t count = left < OC_QUANT_TILE ? left : OC_QUANT_TILE;
     float sums[OC_QUANT_FEW_ROWS][OC_QUANT_TILE];
-    oc_quant_product product = {.rows = job->x->rows,
-                                .tiles = 1,
+    oc_quant_product product = {.tiles = 1,
                                 .groups = job->layouts[p].groups,
-                                .x = q->values,
-                                .x_groups = q->groups,
                                 .packed = (const unsigned char *)part->weight->data +
                                           tile * job->layouts[p].tile_bytes,
                                 .y = sums[0],
                                 .y_stride = OC_QUANT_TILE};
     bool four_bits = part->weight->format == OC_FORMAT_Q4;
-    (four_bits ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
-    size_t first = tile * OC_QUANT_TILE, left = part->weight->rows - first;
-    size_t count = left < OC_QUANT_TILE ? left : OC_QUANT_TILE;
-    for (size_t r = 0; r < product.rows; r++) {
-        float *y = part->y + r * part->y_stride + first;
-        memcpy(y, sums[r], count * sizeof *y);
-        if (part->bias != NULL) {
-            job->kernels->add(y, part->bias + first, count);
+    for (size_t row = 0; row < job->x->rows; row += product.rows) {
+        size_t rows = job->x->rows - row, at = row * product.groups; /* in groups */
+        product.rows = rows < job->panel ? rows : job->panel;
+        product.x = q->values + at * OC_QUANT_GROUP;
+        product.x_groups = q->groups + at;
+        (four_bits ? job->kernels->few_q4 : job->kernels->few_q8)(&product);
+        for (size_t r = 0; r < product.rows; r++) {
+            float *y = part->y + (row + r) * part->y_stride + first;
+            memcpy(y, sums[r], count * sizeof *y);
+            if (part->bias != NULL) {
+                job->kernels->add(y, part->bias + first, count);
+            }
         }
     }
 }
@@ -55,7 +60,8 @@ static void multiply_tiles(void *argument, size_t begin, size_t end, int worker)
 void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
                    size_t count, const oc_activations *x)
 {
-    few_job job = {.kernels = kernels, .x = x, .parts = parts};
+    few_job job = {
+        .kernels = kernels, .x = x, .panel = oc_quantised_panel(kernels, x->rows), .parts = parts};
     size_t tiles = 0, most = 1;
     for (size_t p = 0; p < count; p++) {
         const oc_matrix *weight = parts[p].weight;
@@ -70,7 +76,7 @@ void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_par
 void oc_linear_several(const oc_compute *compute, oc_arena *arena, const oc_linear_part *parts,
                        size_t count, const oc_activations *x)
 {
-    bool together = x->rows > 0 && x->rows <= OC_QUANT_FEW_ROWS && x->has_quantised;
+    bool together = x->rows > 0 && x->rows <= compute->kernels->quant_few && x->has_quantised;
     oc_pool *pool = NULL; /* woken when one of the parts alone is worth it */
     for (size_t p = 0; p < count; p++) {
         together = together && oc_format_is_quantised(parts[p].weight->format);

@@ -43,7 +43,7 @@ typedef struct oc_linear_job {
 /* Each takes its memory from arena and, unless that only counts or is too small, multiplies. */
 void oc_linear_floats(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
 void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena *arena);
-/* Q8 and Q4, 1..OC_QUANT_FEW_ROWS rows prepared for them; needs no memory. count: 1..OC_LINEAR_PARTS.
+/* Q8 and Q4, 1..quant_few rows prepared for them; needs no memory. count: 1..OC_LINEAR_PARTS.
  * pool NULL: serial. */
 void oc_linear_few(const oc_kernels *kernels, oc_pool *pool, const oc_linear_part *parts,
                    size_t count, const oc_activations *x);

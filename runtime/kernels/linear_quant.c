@@ -169,7 +169,7 @@ void oc_linear_quantised(oc_linear_job *job, const oc_compute *compute, oc_arena
                             &job->layout)) {
         return; /* such a matrix cannot exist in memory */
     }
-    if (job->x->rows <= OC_QUANT_FEW_ROWS) {
+    if (job->x->rows <= job->kernels->quant_few) {
         if (!arena->dry && !arena->overflow) {
             oc_linear_part part = {job->weight, job->bias, job->y, job->y_stride};
             oc_linear_few(job->kernels, job->pool, &part, 1, job->x);

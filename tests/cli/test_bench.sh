@@ -121,6 +121,12 @@ assert abs(limit - f["limit"]) < 1e-6 * limit, f
 PYTHON
 done
 
+# Pictures an hour, one at a time and together, by phase.
+run bench -m "$MODEL" --only folder --quick -q --json
+expect_code 0
+expect_json '[f["name"] for f in o[0]["figures"]] == ["256x256, one at a time", "256x256, 4 together", "640x480, one at a time", "640x480, 4 together"]'
+expect_json 'all(f["unit"] == "pictures/hour" and f["median"] > 0 and len(f["detail"].split(" + ")) == 3 for f in o[0]["figures"])'
+
 # Cost over size, only where it is asked for: what does not fit is left out or shrunk, and says so.
 run bench -m "$MODEL" --only sizes --json --runs 1
 expect_code 0
