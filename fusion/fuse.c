@@ -83,6 +83,44 @@ void oc_fused_close(oc_fused *fused)
     *fused = (oc_fused){0};
 }
 
+static ocelli_status copy_tokens(oc_fused *out, const oc_fused *fused, size_t count,
+                                 ocelli_error *err)
+{
+    out->media = oc_alloc(fused->media_count, sizeof *out->media);
+    out->medium = oc_alloc(count, sizeof *out->medium);
+    out->row = oc_alloc(count, sizeof *out->row);
+    out->positions = oc_alloc(count, sizeof *out->positions);
+    if (out->media == NULL || out->medium == NULL || out->row == NULL || out->positions == NULL) {
+        return oc_fail_memory(err, "the prompt");
+    }
+    for (size_t i = 0; i < fused->media_count; i++) {
+        oc_medium medium = fused->media[i];
+        medium.timestamps = NULL;
+        medium.times = NULL;
+        medium.rows = medium.taps = NULL;
+        out->media[out->media_count++] = medium;
+    }
+    for (size_t i = 0; i < count; i++) {
+        OC_TRY(oc_ids_push(&out->ids, fused->ids.ids[i], err));
+        out->medium[i] = fused->medium[i];
+        out->row[i] = fused->row[i];
+        memcpy(out->positions[i], fused->positions[i], sizeof out->positions[i]);
+    }
+    out->count = out->capacity = count;
+    out->next_position = fused->next_position;
+    return OCELLI_OK;
+}
+
+ocelli_status oc_fused_copy(oc_fused *out, const oc_fused *fused, size_t count, ocelli_error *err)
+{
+    *out = (oc_fused){0};
+    ocelli_status status = copy_tokens(out, fused, count, err);
+    if (status != OCELLI_OK) {
+        oc_fused_close(out);
+    }
+    return status;
+}
+
 static ocelli_status grow(oc_fused *fused, ocelli_error *err)
 {
     size_t capacity = fused->capacity + fused->capacity / 2 + 64;

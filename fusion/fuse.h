@@ -24,6 +24,8 @@ ocelli_status oc_fuse(oc_fused *out, const oc_bpe *bpe, const oc_chat_items *ite
 ocelli_status oc_fuse_ids(oc_fused *out, const int32_t *ids, size_t count, const oc_pad_ids *pads,
                           const oc_medium *media, size_t media_count, ocelli_error *err);
 void oc_fused_close(oc_fused *fused);
+/* The first count tokens, to compare prompts with: of the media only what is no pointer. */
+ocelli_status oc_fused_copy(oc_fused *out, const oc_fused *fused, size_t count, ocelli_error *err);
 
 /* Appends one generated token: text, at the next position. */
 ocelli_status oc_fused_push(oc_fused *fused, int32_t id, ocelli_error *err);

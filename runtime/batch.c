@@ -1,7 +1,7 @@
 /* batch.c - many answers at once: every step is one forward over rows of all sessions.
  *
- * A turn has rows waiting: those of its prompt at first, then its last token. A step takes the single
- * rows of the turns that decode, and beside them as many rows of prompts as a prefill step holds, of
+ * An answer has rows waiting: those of its prompt at first, then its last token. A step takes the single
+ * rows of the answers that decode, and beside them as many rows of prompts as a prefill step holds, of
  * one prompt or of several; so weights are read once for all of them, and an answer that joins does
  * not hold up those on their way for longer than one step. What a row computes does not depend on
  * the rows beside it. Read ocelli_batch_step first. */
@@ -31,10 +31,10 @@ ocelli_status ocelli_batch_open(ocelli_batch **out, ocelli_model *model, size_t 
     }
     batch->model = oc_model_retain(model);
     batch->most = most;
-    batch->turns = oc_alloc(most, sizeof *batch->turns);
+    batch->answers = oc_alloc(most, sizeof *batch->answers);
     batch->shares = oc_alloc(most, sizeof *batch->shares);
     batch->is_prompt = oc_alloc(most, sizeof *batch->is_prompt);
-    if (batch->turns == NULL || batch->shares == NULL || batch->is_prompt == NULL) {
+    if (batch->answers == NULL || batch->shares == NULL || batch->is_prompt == NULL) {
         ocelli_batch_close(batch);
         return oc_fail_memory(err, "a batch");
     }
@@ -48,9 +48,9 @@ void ocelli_batch_close(ocelli_batch *batch)
         return;
     }
     for (size_t i = 0; i < batch->count; i++) {
-        oc_turn_close(&batch->turns[i]);
+        oc_answer_close(&batch->answers[i]);
     }
-    oc_free(batch->turns);
+    oc_free(batch->answers);
     oc_free(batch->shares);
     oc_free(batch->is_prompt);
     oc_free(batch->rows);
@@ -72,12 +72,12 @@ ocelli_status ocelli_batch_add(ocelli_batch *batch, ocelli_session *session,
         return oc_fail(err, OCELLI_E_STATE, "the batch has its %zu answers already", batch->most);
     }
     for (size_t i = 0; i < batch->count; i++) {
-        if (batch->turns[i].session == session) {
+        if (batch->answers[i].session == session) {
             return oc_fail(err, OCELLI_E_STATE, "the session is in the batch already");
         }
     }
     oc_options_read(&options, sizeof options, given);
-    OC_TRY(oc_turn_open(&batch->turns[batch->count], session, &options, on_piece, user, err));
+    OC_TRY(oc_answer_open(&batch->answers[batch->count], session, &options, on_piece, user, err));
     batch->count++;
     return OCELLI_OK;
 }
@@ -87,7 +87,7 @@ int ocelli_batch_take(ocelli_batch *batch, ocelli_session **session, void **user
 {
     *session = NULL;
     for (size_t i = 0; i < batch->count; i++) {
-        oc_turn *t = &batch->turns[i];
+        oc_answer *t = &batch->answers[i];
         if (!t->done) {
             continue;
         }
@@ -96,7 +96,7 @@ int ocelli_batch_take(ocelli_batch *batch, ocelli_session **session, void **user
             *user = t->user;
         }
         oc_result_write(result, &t->result, sizeof t->result);
-        oc_turn_close(t);
+        oc_answer_close(t);
         batch->count--;
         memmove(t, t + 1, (batch->count - i) * sizeof *t);
         return 1;
@@ -111,20 +111,20 @@ size_t ocelli_batch_count(const ocelli_batch *batch)
 
 /* ---- which rows a step runs ---------------------------------------------------------------- */
 
-static bool reads_prompt(const oc_turn *t)
+static bool reads_prompt(const oc_answer *t)
 {
     return t->session->kept < t->prompt;
 }
 
-/* Gives every turn its share of the step. Prompts fill up, in their order, what the largest prefill
+/* Gives every answer its share of the step. Prompts fill up, in their order, what the largest prefill
  * step among them holds. Returns all rows. */
 static size_t share_rows(ocelli_batch *batch)
 {
     size_t rows = 0, budget = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        const oc_turn *t = &batch->turns[i];
+        const oc_answer *t = &batch->answers[i];
         batch->is_prompt[i] = !t->done && reads_prompt(t);
-        batch->shares[i] = batch->is_prompt[i] ? 0 : oc_turn_waiting(t);
+        batch->shares[i] = batch->is_prompt[i] ? 0 : oc_answer_waiting(t);
         rows += batch->shares[i];
         if (batch->is_prompt[i] && t->session->prefill_rows > budget) {
             budget = t->session->prefill_rows;
@@ -132,8 +132,8 @@ static size_t share_rows(ocelli_batch *batch)
     }
     for (size_t i = 0; i < batch->count; i++) {
         if (batch->is_prompt[i]) {
-            size_t share = oc_turn_waiting(&batch->turns[i]);
-            size_t step = batch->turns[i].session->prefill_rows;
+            size_t share = oc_answer_waiting(&batch->answers[i]);
+            size_t step = batch->answers[i].session->prefill_rows;
             share = share < step ? share : step;
             batch->shares[i] = share < budget ? share : budget;
             budget -= batch->shares[i];
@@ -176,7 +176,7 @@ static ocelli_status size_scratch(ocelli_batch *batch, size_t rows, size_t heads
 }
 
 /* Asks whoever waits for the prompt whether to go on. */
-static ocelli_status tell_progress(const oc_turn *t, ocelli_error *err)
+static ocelli_status tell_progress(const oc_answer *t, ocelli_error *err)
 {
     if (t->options.progress != NULL && t->options.progress(t->options.progress_user, "reading",
                                                            t->session->kept, t->prompt) != 0) {
@@ -185,8 +185,8 @@ static ocelli_status tell_progress(const oc_turn *t, ocelli_error *err)
     return OCELLI_OK;
 }
 
-/* Fills count rows of the turn, the next ones that wait; the last token's logits are wanted. */
-static ocelli_status fill_rows(oc_turn *t, oc_row *rows, float *inputs, size_t count,
+/* Fills count rows of the answer, the next ones that wait; the last token's logits are wanted. */
+static ocelli_status fill_rows(oc_answer *t, oc_row *rows, float *inputs, size_t count,
                                ocelli_error *err)
 {
     ocelli_session *session = t->session;
@@ -209,14 +209,14 @@ static ocelli_status fill_rows(oc_turn *t, oc_row *rows, float *inputs, size_t c
 
 /* ---- the step ------------------------------------------------------------------------------ */
 
-/* Fills the step's rows, runs them, and moves every turn on. */
+/* Fills the step's rows, runs them, and moves every answer on. */
 static ocelli_status run_rows(ocelli_batch *batch, size_t rows, ocelli_error *err)
 {
     ocelli_model *model = batch->model;
     size_t at = 0, heads = 0, taps = 0;
     OC_TRY(make_room(batch, rows, err));
     for (size_t i = 0; i < batch->count; i++) {
-        oc_turn *t = &batch->turns[i];
+        oc_answer *t = &batch->answers[i];
         size_t count = batch->shares[i];
         if (count == 0) {
             continue;
@@ -229,7 +229,7 @@ static ocelli_status run_rows(ocelli_batch *batch, size_t rows, ocelli_error *er
         OC_TRY(fill_rows(t, batch->rows + at, batch->inputs + at * model->config.decoder.hidden,
                          count, err));
         at += count;
-        heads += count == oc_turn_waiting(t);
+        heads += count == oc_answer_waiting(t);
     }
     OC_TRY(size_scratch(batch, rows, heads, err));
     OC_TRY(oc_model_begin(model, batch->scratch, "the decoder's scratch", err));
@@ -238,17 +238,17 @@ static ocelli_status run_rows(ocelli_batch *batch, size_t rows, ocelli_error *er
     oc_model_end(model);
     if (status == OCELLI_OK) {
         for (size_t i = 0; i < batch->count; i++) {
-            batch->turns[i].session->kept += batch->shares[i];
+            batch->answers[i].session->kept += batch->shares[i];
         }
     }
     return status;
 }
 
-/* The step's time, divided among the turns by their rows. */
+/* The step's time, divided among the answers by their rows. */
 static void share_seconds(ocelli_batch *batch, size_t rows, double seconds)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        ocelli_result *result = &batch->turns[i].result;
+        ocelli_result *result = &batch->answers[i].result;
         double share = seconds * (double)batch->shares[i] / (double)rows;
         if (batch->is_prompt[i]) {
             result->prefill_seconds += share;
@@ -270,8 +270,8 @@ ocelli_status ocelli_batch_step(ocelli_batch *batch, ocelli_error *err)
     }
     OC_TRY(run_rows(batch, rows, err));
     for (size_t i = 0; i < batch->count; i++) {
-        if (batch->shares[i] > 0 && oc_turn_waiting(&batch->turns[i]) == 0) {
-            OC_TRY(oc_turn_pick(&batch->turns[i], err));
+        if (batch->shares[i] > 0 && oc_answer_waiting(&batch->answers[i]) == 0) {
+            OC_TRY(oc_answer_pick(&batch->answers[i], err));
         }
     }
     share_seconds(batch, rows, oc_clock_seconds() - began);

@@ -123,6 +123,39 @@ ocelli_status oc_conversation_add_answer(oc_conversation *talk, const int32_t *i
     return OCELLI_OK;
 }
 
+static ocelli_status copy_said(oc_said *out, const oc_said *said, ocelli_error *err)
+{
+    if (said->visual != NULL) {
+        out->visual = oc_visual_retain(said->visual);
+    }
+    if (said->text != NULL) {
+        out->length = said->length;
+        out->text = oc_strndup(said->text, said->length);
+        if (out->text == NULL) {
+            return oc_fail_memory(err, "a message");
+        }
+    }
+    for (size_t i = 0; i < said->ids.count; i++) {
+        OC_TRY(oc_ids_push(&out->ids, said->ids.ids[i], err));
+    }
+    return OCELLI_OK;
+}
+
+ocelli_status oc_conversation_copy(oc_conversation *out, const oc_conversation *talk,
+                                   ocelli_error *err)
+{
+    for (size_t i = 0; i < talk->count; i++) {
+        const oc_message *message = &talk->messages[i];
+        oc_message *copy;
+        OC_TRY(begin_message(&copy, out, message->role, message->count, err));
+        copy->count = message->count; /* zeroed: what is not yet filled can be closed */
+        for (size_t k = 0; k < message->count; k++) {
+            OC_TRY(copy_said(&copy->parts[k], &message->parts[k], err));
+        }
+    }
+    return OCELLI_OK;
+}
+
 /* What the chat template and the fusion take, flat; views of the conversation. */
 typedef struct flat {
     oc_chat_message *messages; /* [talk->count] */

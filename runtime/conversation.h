@@ -35,6 +35,9 @@ ocelli_status oc_conversation_add(oc_conversation *talk, oc_chat_style style, oc
 ocelli_status oc_conversation_add_answer(oc_conversation *talk, const int32_t *ids, size_t count,
                                          ocelli_error *err);
 void oc_conversation_drop_last(oc_conversation *talk);
+/* Fills an empty one with the messages of another; visuals are shared. */
+ocelli_status oc_conversation_copy(oc_conversation *out, const oc_conversation *talk,
+                                   ocelli_error *err);
 
 /* Renders all of it and fuses. */
 ocelli_status oc_conversation_fuse(oc_fused *out, const oc_conversation *talk,

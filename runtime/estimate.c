@@ -3,6 +3,7 @@
 
 #include "runtime/base/memory.h"
 #include "runtime/options.h"
+#include "runtime/visual.h"
 
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,8 @@ static bool add_medium(const ocelli_model *model, const oc_medium *medium, uint6
     size_t bytes, need;
     size_t values = (1 + model->config.vit.tap_count) * model->config.vit.out_hidden;
     if (!oc_size_mul(oc_medium_tokens(medium), values * sizeof(float), &bytes) ||
-        !oc_model_vision_scratch(model, medium->grid_h, medium->grid_w, &need)) {
+        !oc_model_vision_scratch(model, oc_visual_together(model, medium, medium->grid_t),
+                                 medium->grid_h, medium->grid_w, &need)) {
         return false;
     }
     *rows += bytes;
@@ -106,6 +108,16 @@ static uint64_t count_windowed(const oc_vit_config *vit)
     return count;
 }
 
+static ocelli_grounding grounding_of(oc_ground_style style)
+{
+    switch (style) {
+    case OC_GROUND_THOUSANDTHS: return OCELLI_GROUNDING_THOUSANDTHS;
+    case OC_GROUND_PIXELS: return OCELLI_GROUNDING_PIXELS;
+    case OC_GROUND_PAIRS: return OCELLI_GROUNDING_PAIRS;
+    }
+    return OCELLI_GROUNDING_THOUSANDTHS;
+}
+
 static ocelli_clip_times clip_times_of(oc_clip_style style)
 {
     switch (style) {
@@ -166,6 +178,7 @@ void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info)
         .vision_window = (uint64_t)vit->window * (uint64_t)vit->patch.merge_size,
         .vision_window_layers = count_windowed(vit),
         .vision_gated = vit->mlp == OC_VIT_SWIGLU,
-        .clip_times = clip_times_of(model->config.family->clip)};
+        .clip_times = clip_times_of(model->config.family->clip),
+        .grounding = grounding_of(model->config.family->ground)};
     oc_result_write(info, &own, sizeof own);
 }

@@ -100,12 +100,14 @@ static const oc_family families[] = {
      .clip = OC_CLIP_TIMED,
      .tokens_per_second = 4,
      .chat = OC_CHAT_PLAIN,
+     .ground = OC_GROUND_PIXELS,
      QWEN2_NAMES},
     {.model_type = "qwen2_vl",
      .text = &qwen2_text,
      .vision = &qwen2_vision,
      .clip = OC_CLIP_INDEXED,
      .chat = OC_CHAT_PLAIN,
+     .ground = OC_GROUND_PAIRS,
      QWEN2_NAMES},
 };
 

@@ -54,6 +54,13 @@ typedef enum oc_clip_style {
     OC_CLIP_TIMED    /* the same, but the time axis counts tokens_per_second */
 } oc_clip_style;
 
+/* How a family says where something is in a picture, in its answer's text. */
+typedef enum oc_ground_style {
+    OC_GROUND_THOUSANDTHS, /* JSON: bbox_2d, point_2d, in thousandths of the picture's sides */
+    OC_GROUND_PIXELS,      /* the same JSON, in pixels of the resized picture */
+    OC_GROUND_PAIRS        /* "name(x1,y1),(x2,y2)", in thousandths; boxes only */
+} oc_ground_style;
+
 typedef struct oc_family {
     const char *model_type; /* config.json's */
     const char *gguf;       /* general.architecture of a text model; NULL: not read from GGUF */
@@ -64,6 +71,7 @@ typedef struct oc_family {
     oc_clip_style clip;
     double tokens_per_second; /* OC_CLIP_TIMED, without the key */
     oc_chat_style chat;
+    oc_ground_style ground;
     const oc_name_alias *aliases; /* [alias_count]: other beginnings of tensor names */
     size_t alias_count;
 } oc_family;

@@ -5,9 +5,9 @@
 
 /* Adds the sessions, then steps until every answer has ended. Results are those of the sessions in
  * their order, also of answers that a failure left unfinished. */
-static ocelli_status answer(ocelli_batch *batch, ocelli_session *const *sessions, size_t count,
-                            const ocelli_generate_options *options, ocelli_piece_fn on_piece,
-                            void *const *users, ocelli_result *results, ocelli_error *err)
+static ocelli_status answer_all(ocelli_batch *batch, ocelli_session *const *sessions, size_t count,
+                                const ocelli_generate_options *options, ocelli_piece_fn on_piece,
+                                void *const *users, ocelli_result *results, ocelli_error *err)
 {
     ocelli_status status = OCELLI_OK;
     const ocelli_result none = {.struct_size = sizeof none};
@@ -23,11 +23,11 @@ static ocelli_status answer(ocelli_batch *batch, ocelli_session *const *sessions
         status = ocelli_batch_step(batch, err);
         going = 0;
         for (size_t i = 0; i < batch->count; i++) {
-            going += !batch->turns[i].done;
+            going += !batch->answers[i].done;
         }
     }
     for (size_t i = 0; i < batch->count && results != NULL; i++) {
-        oc_result_write(&results[i], &batch->turns[i].result, sizeof batch->turns[i].result);
+        oc_result_write(&results[i], &batch->answers[i].result, sizeof batch->answers[i].result);
     }
     return status;
 }
@@ -42,7 +42,7 @@ ocelli_status ocelli_session_generate(ocelli_session *session,
         return oc_fail(err, OCELLI_E_ARGUMENT, "ocelli_session_generate: session is needed");
     }
     OC_TRY(ocelli_batch_open(&batch, session->model, 1, err));
-    ocelli_status status = answer(batch, &session, 1, options, on_piece, &user, result, err);
+    ocelli_status status = answer_all(batch, &session, 1, options, on_piece, &user, result, err);
     ocelli_batch_close(batch);
     return status;
 }
@@ -75,7 +75,8 @@ ocelli_status ocelli_generate_together(ocelli_session *const *sessions, size_t c
     ocelli_batch *batch;
     OC_TRY(check_group(sessions, count, err));
     OC_TRY(ocelli_batch_open(&batch, sessions[0]->model, count, err));
-    ocelli_status status = answer(batch, sessions, count, options, on_piece, users, results, err);
+    ocelli_status status =
+        answer_all(batch, sessions, count, options, on_piece, users, results, err);
     ocelli_batch_close(batch);
     return status;
 }

@@ -1,6 +1,7 @@
 /* model.c - opens and closes a model: files to towers. */
 #include "runtime/model.h"
 
+#include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/memory.h"
 #include "runtime/kernels/dispatch.h"
@@ -110,9 +111,10 @@ bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, si
     return oc_decoder_scratch(model->decoder, &model->compute, prefill_rows, 1, bytes);
 }
 
-bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w, size_t *bytes)
+bool oc_model_vision_scratch(const ocelli_model *model, size_t groups, size_t grid_h, size_t grid_w,
+                             size_t *bytes)
 {
-    return oc_vit_scratch(model->vit, &model->compute, grid_h, grid_w, bytes);
+    return oc_vit_scratch(model->vit, &model->compute, groups, grid_h, grid_w, bytes);
 }
 
 /* ---- the files of a checkpoint ------------------------------------------------------------- */
@@ -437,6 +439,7 @@ ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
     pthread_mutex_init(&model->compute_lock, NULL);
     model->plan_only = options.plan_only != 0;
     model->embed_budget = options.embed_budget;
+    model->opened = oc_clock_seconds();
     if (model->plan_only) {
         options.progress = NULL; /* nothing takes time */
     }

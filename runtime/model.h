@@ -37,6 +37,10 @@ struct ocelli_model {
     oc_bpe *bpe;
     oc_dtype stored_dtype; /* the one with the most bytes of a checkpoint (oc_source_dtype) */
     oc_manifest manifest;  /* of a package */
+    double opened;         /* when, by oc_clock_seconds */
+    /* Which tower it is (visual_key.c); behind compute_lock. */
+    oc_hash tower;
+    bool tower_is_known;
 };
 
 ocelli_model *oc_model_retain(ocelli_model *model);
@@ -48,9 +52,9 @@ oc_kv_shape oc_model_kv_shape(const ocelli_model *model);
 /* Rows of a prefill step when the caller does not say. */
 enum { OC_PREFILL_ROWS = 512 };
 
-/* Scratch of the decoder for prefill_rows, and of the tower for one temporal group of a grid. */
+/* Scratch of the decoder for prefill_rows, and of the tower for so many temporal groups of a grid. */
 bool oc_model_decoder_scratch(const ocelli_model *model, size_t prefill_rows, size_t *bytes);
-bool oc_model_vision_scratch(const ocelli_model *model, size_t grid_h, size_t grid_w,
+bool oc_model_vision_scratch(const ocelli_model *model, size_t groups, size_t grid_h, size_t grid_w,
                              size_t *bytes);
 
 /* Waits for the model's turn to compute and takes it, with that much free in model->scratch; what

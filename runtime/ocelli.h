@@ -70,8 +70,8 @@ typedef struct ocelli_error {
 OCELLI_API const char *ocelli_status_name(ocelli_status status);
 /* "0.1.0" */
 OCELLI_API const char *ocelli_version(void);
-/* What this build was made with, one line: "blas openblas, unicode utf8proc, pictures png jpeg bmp
- * pnm". */
+/* What this build was made with, one line: "blas openblas, unicode utf8proc, pictures png
+ * jpeg(libjpeg) bmp pnm gif webp tiff avif heic". */
 OCELLI_API const char *ocelli_build_info(void);
 
 /* ---- model --------------------------------------------------------------------------------- */
@@ -163,6 +163,14 @@ typedef enum ocelli_clip_times {
     OCELLI_CLIP_SECONDS /* the seconds between pairs, as positions */
 } ocelli_clip_times;
 
+/* How the model says where something is in a picture. */
+typedef enum ocelli_grounding {
+    OCELLI_GROUNDING_THOUSANDTHS, /* JSON, bbox_2d [x1, y1, x2, y2] and point_2d [x, y], where 1000 is
+                                   * the picture's width or height */
+    OCELLI_GROUNDING_PIXELS,      /* the same JSON in pixels of the resized picture */
+    OCELLI_GROUNDING_PAIRS /* text, "name(x1,y1),(x2,y2)", where 1000 is the width or height */
+} ocelli_grounding;
+
 typedef struct ocelli_model_info {
     size_t struct_size;
     const char *family;   /* "qwen3_vl" */
@@ -194,6 +202,7 @@ typedef struct ocelli_model_info {
     uint64_t vision_window_layers; /* that attend inside windows */
     int vision_gated;              /* its feed-forward has three matrices, not two */
     ocelli_clip_times clip_times;  /* what the decoder is told of a clip's times */
+    ocelli_grounding grounding;
 } ocelli_model_info;
 /* Set info->struct_size first. */
 OCELLI_API void ocelli_model_describe(const ocelli_model *model, ocelli_model_info *info);
@@ -271,17 +280,27 @@ typedef struct ocelli_image_options {
     uint64_t max_pixels; /* width x height, refused from the header before any pixel is allocated */
     ocelli_alpha alpha;
     uint8_t background[3]; /* what alpha is composited on */
+    /* 0: every picture is decoded whole, to the reference's pixels. Else a JPEG may be decoded at a
+     * half, a quarter or an eighth of its sides, which is faster, where that leaves at least twice
+     * the sides that a picture of so many pixels has; the tower's answer to the difference is small
+     * but not none. ocelli_image_size still tells the whole picture's. */
+    uint64_t enough_pixels;
 } ocelli_image_options;
 #define OCELLI_IMAGE_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ocelli_image_options), UINT64_C(100) * 1000 * 1000, OCELLI_ALPHA_WHITE,             \
-        {                                                                                          \
-            255, 255, 255                                                                          \
-        }                                                                                          \
+            {255, 255, 255}, 0                                                                     \
     }
 
-/* Decodes by content, applies EXIF orientation, composites alpha; the result is 8-bit RGB.
- * name is for messages (NULL: "image"). */
+/* What the bytes are by their content: "png", "jpeg", "webp", "avif", "heic", "gif", "bmp", "tiff",
+ * "pnm"; also of pictures that this build, or any, cannot decode ("jxl", "psd", "svg"...). The first
+ * 64 bytes are enough, fewer may do. NULL: no picture that has a name here. */
+OCELLI_API const char *ocelli_image_format(const void *bytes, size_t size);
+
+/* Decodes by content, applies the orientation that the file gives, composites alpha; the result is
+ * 8-bit RGB. Of several pictures or frames the first. name is for messages (NULL: "image").
+ * OCELLI_E_FORMAT (damaged or no picture), _UNSUPPORTED (a kind that this build does not read),
+ * _LIMIT, _MEMORY. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_image_decode(ocelli_image **out, const void *bytes,
                                                           size_t size, const char *name,
                                                           const ocelli_image_options *options,
@@ -295,9 +314,82 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_image_from_rgb(ocelli_image **out, 
                                                             int width, int height, size_t stride,
                                                             ocelli_error *err);
 OCELLI_API void ocelli_image_size(const ocelli_image *image, int *width, int *height);
-/* Rows of RGB, 3 x width bytes each, no padding; owned by the image. */
+/* Rows of RGB, 3 x width bytes each, no padding; owned by the image. NULL of one that was decoded
+ * smaller, as enough_pixels allows: its rows do not have that width. */
 OCELLI_API const uint8_t *ocelli_image_pixels(const ocelli_image *image);
 OCELLI_API void ocelli_image_free(ocelli_image *image);
+
+/* All frames of an animation (GIF, animated WebP, AVIF sequence), one after another. A picture of
+ * any other kind is an animation of one frame. */
+typedef struct ocelli_animation ocelli_animation;
+
+/* bytes are borrowed until the animation is closed. options apply to each frame; name is for
+ * messages (NULL: "image"). OCELLI_E_ as ocelli_image_decode. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_animation_open(ocelli_animation **out,
+                                                            const void *bytes, size_t size,
+                                                            const char *name,
+                                                            const ocelli_image_options *options,
+                                                            ocelli_error *err);
+/* The next frame as it is shown: drawn over those before it as their disposal says, then composited
+ * on the background. *frame is the caller's; NULL behind the last. *seconds (may be NULL) is when it
+ * appears, by the delays before it; a delay of 10 ms or less counts as 100 ms, as in browsers. Behind
+ * the last frame it is when that one ends. After a failure the animation gives no more frames. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_animation_next(ocelli_animation *animation,
+                                                            ocelli_image **frame, double *seconds,
+                                                            ocelli_error *err);
+/* How many frames there are; at least 1. */
+OCELLI_API size_t ocelli_animation_frames(const ocelli_animation *animation);
+OCELLI_API void ocelli_animation_close(ocelli_animation *animation);
+
+/* Visual rows of pictures and clips that were encoded before, in memory and in a directory: what is
+ * shown again is not encoded again, and its rows have the same bits. Serves any number of models and
+ * threads at once. Rows are found by the decoded pixels, the size they get, the tower's weights as
+ * they are held, the kernel tier and this program's version; beside float32 weights also by the
+ * number of threads. Other processes may use the directory at the same time, and may be killed. */
+typedef struct ocelli_visual_cache ocelli_visual_cache;
+
+typedef struct ocelli_visual_cache_options {
+    size_t struct_size;
+    uint64_t memory_bytes; /* of rows kept in memory, at most; 0: none */
+    const char *directory; /* NULL: none. Made, for its owner alone, if it is not there */
+    uint64_t disk_bytes;   /* of this cache's files in it, at most; the longest unused go first */
+    ocelli_log_fn log;     /* told of damaged entries (info) and of a failing disk (warning) */
+    void *log_user;
+} ocelli_visual_cache_options;
+#define OCELLI_VISUAL_CACHE_OPTIONS_INIT                                                           \
+    {                                                                                              \
+        sizeof(ocelli_visual_cache_options), UINT64_C(256) << 20, NULL, UINT64_C(4) << 30, NULL,   \
+            NULL                                                                                   \
+    }
+
+/* OCELLI_E_IO: the directory is none, cannot be made or read, or anyone may write to it (its
+ * entries could not be believed). Entries are checked whole when they are read, and one that is
+ * damaged is as good as none; but whoever may write to the directory can make sound ones. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_visual_cache_open(
+    ocelli_visual_cache **out, const ocelli_visual_cache_options *options, ocelli_error *err);
+/* Not while it is used. Visuals that came from it stay. */
+OCELLI_API void ocelli_visual_cache_close(ocelli_visual_cache *cache);
+
+/* What a cache has done since it was opened, and what it holds in memory. */
+typedef struct ocelli_visual_cache_info {
+    size_t struct_size;
+    uint64_t memory_hits, disk_hits, misses;
+    uint64_t memory_entries, memory_bytes;
+    uint64_t disk_writes;  /* entries written */
+    uint64_t disk_damaged; /* entries that were there and not believed */
+} ocelli_visual_cache_info;
+/* Set info->struct_size first. */
+OCELLI_API void ocelli_visual_cache_describe(ocelli_visual_cache *cache,
+                                             ocelli_visual_cache_info *info);
+
+/* Where the rows of a visual came from. */
+typedef enum ocelli_visual_hit {
+    OCELLI_HIT_NONE = 0, /* the tower */
+    OCELLI_HIT_MEMORY = 1,
+    OCELLI_HIT_DISK = 2
+} ocelli_visual_hit;
+/* "none", "memory", "disk" */
+OCELLI_API const char *ocelli_visual_hit_name(ocelli_visual_hit hit);
 
 typedef struct ocelli_visual_options {
     size_t struct_size;
@@ -306,16 +398,18 @@ typedef struct ocelli_visual_options {
                                       * each where the family sizes frames as pictures); 0: the
                                       * checkpoint's */
     int plan_only;  /* nonzero: sizes, tokens and times only; it cannot be answered about */
-    ocelli_progress_fn progress; /* NULL: none; told of every block of the tower. It may cancel: a
-                                  * clip stops before its next two frames, a picture at its end */
+    ocelli_progress_fn progress; /* NULL: none; told after every block of the tower. It may cancel:
+                                  * the tower stops there */
     void *progress_user;
     double frames_per_second; /* a clip: how many of its frames there are to a second (frames used,
                                * over frames there were, times their rate); for families whose time
                                * axis counts seconds. 0: told from the first time and the last */
+    ocelli_visual_cache *cache; /* NULL: none; asked before the tower and told after it. plan_only
+                                 * does not touch it */
 } ocelli_visual_options;
 #define OCELLI_VISUAL_OPTIONS_INIT                                                                 \
     {                                                                                              \
-        sizeof(ocelli_visual_options), 0, 0, 0, NULL, NULL, 0                                      \
+        sizeof(ocelli_visual_options), 0, 0, 0, NULL, NULL, 0, NULL                                \
     }
 
 /* Resizes, cuts into patches and runs the vision tower. The result serves any session of the
@@ -367,12 +461,19 @@ typedef struct ocelli_visual_info {
     uint64_t tokens;                 /* visual rows = pads in the prompt */
     uint64_t frames;                 /* 1 for a picture */
     const double *timestamps;        /* [grid_t] seconds, a clip's; NULL for a picture */
-    double encode_seconds;
+    double encode_seconds;           /* of the tower: 0 for rows from a cache */
+    ocelli_visual_hit hit;
+    double cache_seconds; /* of asking the cache and telling it; a model's tower is hashed once */
 } ocelli_visual_info;
 OCELLI_API void ocelli_visual_describe(const ocelli_visual *visual, ocelli_visual_info *info);
 /* Rows of float32, [tokens, width], owned by the visual; NULL if plan_only. */
 OCELLI_API const float *ocelli_visual_rows(const ocelli_visual *visual, size_t *tokens,
                                            size_t *width);
+/* Deepstack rows of tap 0 .. vision_taps - 1 (ocelli_model_info), in the order of the decoder's layers
+ * that they are added after: float32 [tokens, width], owned by the visual; NULL if plan_only, or if
+ * there is no such tap. tokens and width may be NULL. */
+OCELLI_API const float *ocelli_visual_deepstack(const ocelli_visual *visual, size_t tap,
+                                                size_t *tokens, size_t *width);
 OCELLI_API void ocelli_visual_free(ocelli_visual *visual);
 
 /* ---- conversation -------------------------------------------------------------------------- */
@@ -402,6 +503,13 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_open(ocelli_session **out, 
                                                           const ocelli_session_options *options,
                                                           ocelli_error *err);
 OCELLI_API void ocelli_session_close(ocelli_session *session);
+/* A second session that begins where this one is: the same messages, and a copy of what its cache
+ * holds, so that a long beginning is read once for many: add the system message, generate with
+ * max_tokens 0, drop the empty answer, and fork. Each then answers as session would. Not while session
+ * is in a batch. OCELLI_E_MEMORY. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_fork(ocelli_session **out,
+                                                          const ocelli_session *session,
+                                                          ocelli_error *err);
 
 /* Appends a message. Text must be UTF-8 (invalid bytes: OCELLI_E_ARGUMENT). Visuals are kept alive
  * by the session. A system message must be the first, and only users' messages hold
@@ -523,6 +631,43 @@ OCELLI_API void ocelli_batch_close(ocelli_batch *batch);
 
 /* The last answer, whole, NUL-ended; valid until the next call on the session. "" if none. */
 OCELLI_API const char *ocelli_session_answer(const ocelli_session *session);
+
+/* ---- what an answer looked at ---------------------------------------------------------------- */
+
+/* One token of the answer: its bytes (a character may be spread over several tokens), the map of the
+ * token alone, [tokens of the visual], which sums to 1, and share: of the token's attention, how much
+ * went to the visual. Valid during the call. Nonzero ends the work with OCELLI_E_CANCELLED. */
+typedef int (*ocelli_look_fn)(void *user, const char *text, size_t length, const float *map,
+                              double share);
+
+typedef struct ocelli_look_options {
+    size_t struct_size;
+    uint64_t first_layer, layers; /* of the decoder; layers 0: all from first_layer on. Both 0: the
+                                   * last two thirds, for the first layers look by place more than by
+                                   * what is there */
+    int relative; /* nonzero: each weight divided by that of a token that asks nothing, the one behind
+                   * the picture, plus the mean of those: for models in which a few patches draw
+                   * attention whatever is asked */
+    ocelli_look_fn on_token; /* NULL: none */
+    void *user;
+    ocelli_progress_fn progress; /* NULL: none; told in every layer, may cancel */
+    void *progress_user;
+} ocelli_look_options;
+#define OCELLI_LOOK_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(ocelli_look_options), 0, 0, 0, NULL, NULL, NULL, NULL                               \
+    }
+
+/* After an answer: where in visual its tokens looked. map [tokens of the visual], row by row of
+ * (grid_h / merge) x (grid_w / merge), a clip's frame pairs one after another; it sums to 1. The
+ * tokens' rows are run again over the cache as it is, and the softmax of every head over all keys is
+ * averaged over heads, layers and tokens. OCELLI_E_STATE: there is no answer to look at;
+ * OCELLI_E_ARGUMENT: the visual is not in the conversation. The session goes on as if nothing had
+ * been asked. */
+OCELLI_API OCELLI_CHECK ocelli_status ocelli_session_look(ocelli_session *session,
+                                                          const ocelli_visual *visual,
+                                                          const ocelli_look_options *options,
+                                                          float *map, ocelli_error *err);
 
 /* ---- the machine --------------------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ typedef struct pass {
     float *gate, *up;         /* [count, intermediate] */
     float *cosine, *sine;     /* [count, head_dim / 2] */
     oc_attention_row *lookup; /* [count] */
+    const oc_decoder_trace *trace;
 } pass;
 
 static bool is_dry(const pass *p)
@@ -72,6 +73,45 @@ static void read_inputs(pass *p)
     }
 }
 
+/* Rows of keys and values that a worker stores at a time. */
+enum { STORE_ROWS = 8 };
+
+typedef struct store_job {
+    const pass *pass;
+    size_t layer;
+} store_job;
+
+/* Whether row r's slot is the odd one beside that of row r - 1. In bfloat16 a value at an even slot is
+ * stored with a zero beside it, so one worker stores both, in order. */
+static bool is_second_of_pair(const oc_row *rows, size_t r)
+{
+    return r > 0 && rows[r].cache == rows[r - 1].cache && rows[r].slot == rows[r - 1].slot + 1 &&
+           rows[r].slot % OC_BF16_STEP != 0;
+}
+
+static void store_rows(void *user, size_t begin, size_t end, int worker)
+{
+    const store_job *job = user;
+    const pass *p = job->pass;
+    const oc_decoder_config *config = p->config;
+    size_t hd = config->head_dim, queries = config->heads * hd, keys = config->kv_heads * hd;
+    (void)worker;
+    begin += begin < end && is_second_of_pair(p->rows, begin);
+    end += end < p->count && is_second_of_pair(p->rows, end);
+    for (size_t r = begin; r < end; r++) {
+        const oc_row *row = &p->rows[r];
+        oc_kv_layer cache = oc_kv_view(row->cache, job->layer);
+        if (!row->filled) {
+            oc_kv_store(p->compute, &cache, row->slot, config->kv_heads, hd, p->key + r * keys,
+                        p->value + r * keys);
+        }
+        p->lookup[r] = (oc_attention_row){.query = p->query + r * queries,
+                                          .out = p->attended + r * queries,
+                                          .cache = cache,
+                                          .length = row->slot + 1};
+    }
+}
+
 /* Norm per head, unless plain_heads, then rotary, on q and k; keys and values go into the caches,
  * every row of the forward before any of them is attended to. */
 static void place_keys(pass *p, const oc_decoder_layer *layer, size_t index)
@@ -87,15 +127,9 @@ static void place_keys(pass *p, const oc_decoder_layer *layer, size_t index)
     }
     oc_rope(p->compute, p->query, p->count, queries, config->heads, half, p->cosine, p->sine);
     oc_rope(p->compute, p->key, p->count, keys, config->kv_heads, half, p->cosine, p->sine);
-    for (size_t r = 0; r < p->count; r++) {
-        oc_kv_layer cache = oc_kv_view(p->rows[r].cache, index);
-        oc_kv_store(p->compute, &cache, p->rows[r].slot, config->kv_heads, hd, p->key + r * keys,
-                    p->value + r * keys);
-        p->lookup[r] = (oc_attention_row){.query = p->query + r * queries,
-                                          .out = p->attended + r * queries,
-                                          .cache = cache,
-                                          .length = p->rows[r].slot + 1};
-    }
+    size_t chunk = p->count < 16 * STORE_ROWS ? STORE_ROWS : 4 * STORE_ROWS;
+    oc_pool_run(p->count > STORE_ROWS ? p->compute->pool : NULL, p->count, chunk, store_rows,
+                &(store_job){.pass = p, .layer = index});
 }
 
 /* x += o(attention(q, k, v of norm(x))) */
@@ -117,6 +151,9 @@ static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
     oc_arena_release(p->arena, mark);
     if (!is_dry(p)) {
         place_keys(p, layer, index);
+        if (p->trace != NULL && p->trace->attention != NULL) {
+            p->trace->attention(p->trace->user, index, p->lookup, p->count);
+        }
     }
     oc_attention_cached(p->compute, p->arena, p->lookup, p->count, config->heads, config->kv_heads,
                         config->head_dim, 1.0f / sqrtf((float)config->head_dim));
@@ -192,7 +229,7 @@ static void write_logits(pass *p, size_t wanted)
 }
 
 /* The pass itself; with a dry arena it only counts. */
-static void run(pass *p, size_t taps, size_t wanted, const oc_decoder_trace *trace)
+static void run(pass *p, size_t taps, size_t wanted)
 {
     take_scratch(p);
     if (p->arena->overflow) {
@@ -207,10 +244,10 @@ static void run(pass *p, size_t taps, size_t wanted, const oc_decoder_trace *tra
         if (!is_dry(p) && i < taps) {
             add_tap(p, i);
         }
-        if (!is_dry(p) && trace != NULL && trace->fn != NULL) {
+        if (!is_dry(p) && p->trace != NULL && p->trace->fn != NULL) {
             char name[32];
             snprintf(name, sizeof name, "layer_%zu", i);
-            trace->fn(trace->user, name, p->x, p->count, p->config->hidden);
+            p->trace->fn(p->trace->user, name, p->x, p->count, p->config->hidden);
         }
     }
     if (wanted > 0) {
@@ -227,7 +264,7 @@ bool oc_decoder_scratch(const oc_decoder *decoder, const oc_compute *compute, si
               .compute = compute,
               .arena = &arena,
               .count = rows};
-    run(&p, 0, logits, NULL);
+    run(&p, 0, logits);
     *bytes = arena.peak;
     return !arena.overflow;
 }
@@ -241,7 +278,8 @@ ocelli_status oc_decoder_forward(const oc_decoder *decoder, const oc_compute *co
               .compute = compute,
               .arena = arena,
               .rows = rows,
-              .count = count};
+              .count = count,
+              .trace = trace};
     size_t wanted = 0;
     for (size_t r = 0; r < count; r++) {
         wanted += rows[r].logits != NULL;
@@ -251,7 +289,7 @@ ocelli_status oc_decoder_forward(const oc_decoder *decoder, const oc_compute *co
         }
     }
     size_t mark = oc_arena_mark(arena);
-    run(&p, taps, wanted, trace);
+    run(&p, taps, wanted);
     oc_arena_release(arena, mark);
     if (arena->overflow) {
         return oc_fail(err, OCELLI_E_INTERNAL, "the decoder needs more scratch than was planned");

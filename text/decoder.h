@@ -39,12 +39,18 @@ typedef struct oc_row {
     const float *taps;   /* deepstack: tap i's row at taps + i * tap_stride; NULL: none */
     size_t tap_stride;
     float *logits; /* [vocab], or NULL: not wanted */
+    bool
+        filled; /* slot holds its key and value already, and is not written: the row is run again to
+                    * see it work */
 } oc_row;
 
 /* As oc_trace of the vision tower, which this layer cannot see: names "layer_0"... */
 typedef struct oc_decoder_trace {
     void (*fn)(void *user, const char *name, const float *rows, size_t count, size_t width);
     void *user;
+    /* NULL: none. Told in every layer what attention is about to be asked, rows [count] in the
+     * forward's order; out is not filled yet. oc_attention_weights tells what it will look at. */
+    void (*attention)(void *user, size_t layer, const oc_attention_row *rows, size_t count);
 } oc_decoder_trace;
 
 /* Asks loader for every tensor, in the order that a package stores them. has_head: the files hold

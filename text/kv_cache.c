@@ -92,6 +92,20 @@ size_t oc_kv_capacity(const oc_kv_cache *cache)
     return cache->page_count * OC_KV_PAGE_SLOTS;
 }
 
+ocelli_status oc_kv_copy(oc_kv_cache *cache, const oc_kv_cache *from, size_t slots,
+                         ocelli_error *err)
+{
+    size_t bytes;
+    OC_TRY(oc_kv_reserve(cache, slots, err));
+    if (!oc_kv_slab_bytes(&cache->shape, &bytes)) {
+        return no_memory(cache, slots, err);
+    }
+    for (size_t i = 0; i < slabs_for(slots); i++) { /* the first page of a slab owns it */
+        memcpy(cache->pages[i * OC_KV_SLAB_PAGES], from->pages[i * OC_KV_SLAB_PAGES], bytes);
+    }
+    return OCELLI_OK;
+}
+
 void oc_kv_trim(oc_kv_cache *cache, size_t slots)
 {
     size_t keep = slabs_for(slots) * OC_KV_SLAB_PAGES;

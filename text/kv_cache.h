@@ -34,6 +34,10 @@ void oc_kv_close(oc_kv_cache *cache);
 /* Makes slots [0, slots) writable. OCELLI_E_MEMORY names slots and bytes; what was there stays. */
 ocelli_status oc_kv_reserve(oc_kv_cache *cache, size_t slots, ocelli_error *err);
 size_t oc_kv_capacity(const oc_kv_cache *cache);
+/* Makes slots [0, slots) of an open cache of the same shape those of another, which has as many.
+ * OCELLI_E_MEMORY. */
+ocelli_status oc_kv_copy(oc_kv_cache *cache, const oc_kv_cache *from, size_t slots,
+                         ocelli_error *err);
 /* Gives back slabs beyond slots. */
 void oc_kv_trim(oc_kv_cache *cache, size_t slots);
 

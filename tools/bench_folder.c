@@ -67,7 +67,7 @@ static ocelli_status encode_group(bench *b, group *g, int width, int height, dou
 {
     ocelli_status status = OCELLI_OK;
     for (size_t i = 0; i < g->count && status == OCELLI_OK; i++) {
-        status = bench_picture(&g->images[i], width, height, err);
+        status = bench_picture(&g->images[i], width, height, (unsigned)i, err);
     }
     double began = clock_seconds();
     if (status == OCELLI_OK) {

@@ -123,11 +123,12 @@ char *bench_prompt_text(ocelli_model *model, uint64_t tokens, unsigned salt, oce
     return text;
 }
 
-ocelli_status bench_picture(ocelli_image **out, int width, int height, ocelli_error *err)
+ocelli_status bench_picture(ocelli_image **out, int width, int height, unsigned salt,
+                            ocelli_error *err)
 {
     size_t stride = (size_t)width * 3;
     uint8_t *pixels = malloc(stride * (size_t)height);
-    uint32_t state = 1;
+    uint32_t state = 1 + salt;
     *out = NULL;
     if (pixels == NULL) {
         err->status = OCELLI_E_MEMORY;

@@ -10,7 +10,8 @@
  * different texts. NULL: err says why. */
 char *bench_prompt_text(ocelli_model *model, uint64_t tokens, unsigned salt, ocelli_error *err);
 
-/* A picture with edges, colours and noise. */
-ocelli_status bench_picture(ocelli_image **out, int width, int height, ocelli_error *err);
+/* A picture with edges, colours and noise; different salts give different noise. */
+ocelli_status bench_picture(ocelli_image **out, int width, int height, unsigned salt,
+                            ocelli_error *err);
 
 #endif

@@ -50,7 +50,7 @@ ocelli_status bench_encode_picture(bench *b, int width, int height, ocelli_visua
 {
     ocelli_image *image;
     ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
-    ocelli_status status = bench_picture(&image, width, height, err);
+    ocelli_status status = bench_picture(&image, width, height, 0, err);
     if (status != OCELLI_OK) {
         return status;
     }

@@ -114,7 +114,7 @@ static int scale_picture(bench *b, int side)
     uint64_t told = 0;
     char name[40];
     snprintf(name, sizeof name, "encode %dx%d", side, side);
-    ocelli_status status = bench_picture(&image, side, side, &err);
+    ocelli_status status = bench_picture(&image, side, side, 0, &err);
     if (status == OCELLI_OK) {
         status = time_picture(b, image, name, &runs, &info, &told, &err);
         ocelli_image_free(image);

@@ -16,6 +16,7 @@ enum exit_code {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,
     EXIT_MISUSE = 2,
+    EXIT_PARTIAL = 3,      /* some of many failed or are missing; the others are done */
     EXIT_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP */
 };
 
@@ -39,10 +40,17 @@ typedef enum flag_id {
     FLAG_MAX_INPUT_PIXELS,
     FLAG_ALPHA,
     FLAG_BACKGROUND,
+    FLAG_FAST_DECODE,
+    FLAG_CACHE,
+    FLAG_CACHE_SIZE,
     FLAG_FPS,
+    FLAG_TIMES,
     FLAG_SAMPLE_FPS,
     FLAG_FRAMES,
     FLAG_MAX_FRAMES,
+    FLAG_EVERY,
+    FLAG_FOLLOW,
+    FLAG_FOLLOW_IDLE,
     FLAG_STRICT,
     FLAG_MAX_TOKENS,
     FLAG_TEMPERATURE,
@@ -70,6 +78,27 @@ typedef enum flag_id {
     FLAG_ONLY,
     FLAG_RUNS,
     FLAG_PLOT,
+    FLAG_SHARD,
+    FLAG_EXPECT,
+    FLAG_MIXED,
+    FLAG_POINTS,
+    FLAG_DRAW,
+    FLAG_OUT,
+    FLAG_WHAT,
+    FLAG_PER_TOKEN,
+    FLAG_RELATIVE,
+    FLAG_FILES_FROM,
+    FLAG_NULL,
+    FLAG_MODE,
+    FLAG_OUT_DIR,
+    FLAG_EXT,
+    FLAG_JSONL,
+    FLAG_SIDECAR,
+    FLAG_PROMPT_FILE,
+    FLAG_TAGS_EXT,
+    FLAG_PREFIX,
+    FLAG_RETRY_LENGTH,
+    FLAG_BATCH,
     FLAG_DRY_RUN,
     FLAG_JSON,
     FLAG_TIMINGS,
@@ -83,6 +112,12 @@ typedef struct picture_size {
     uint64_t width, height;
 } picture_size;
 
+/* The values of a flag that may be given several times. */
+typedef struct text_list {
+    const char *items[16];
+    size_t count;
+} text_list;
+
 typedef struct cli_options {
     const char *command;        /* its name, for messages */
     const char *model;          /* NULL: not named */
@@ -91,14 +126,21 @@ typedef struct cli_options {
     const char *cpu;
     uint64_t threads, context; /* 0: the library's own */
     uint64_t embed_budget;     /* bytes; where it is given */
-    const char *prompt, *system;
+    text_list prompts;
+    const char *system;
     bool escape, special_tokens, vision_ids;
     uint64_t min_pixels, max_pixels; /* 0: the checkpoint's */
     uint64_t max_input_pixels;
     const char *alpha;
     uint64_t background;         /* 0xRRGGBB */
+    bool fast_decode;            /* needs max_pixels */
+    const char *cache;           /* NULL: OCELLI_CACHE's, or none */
+    uint64_t cache_size;         /* bytes */
     double fps, sample_fps;      /* sample_fps 0: keep all */
     uint64_t frames, max_frames; /* 0: not asked */
+    const char *times;           /* the file of them; NULL: by fps */
+    double every, follow_idle;   /* seconds; 0: not asked */
+    bool follow;
     bool strict;
     uint64_t max_tokens, top_k, seed;
     double temperature, top_p, min_p, repetition_penalty, presence_penalty;
@@ -114,6 +156,16 @@ typedef struct cli_options {
     bool quick;
     const char *only, *plot; /* NULL: all, none */
     uint64_t runs;           /* 0: the usual number */
+    const char *shard;       /* NULL: what the environment says */
+    const char *expect;      /* NULL: not told what there should be */
+    bool mixed;
+    /* Of locate, embed and look; NULL: not given. */
+    const char *draw, *out, *what;
+    bool points, per_token, relative;
+    /* Of caption over many pictures; NULL: not given. */
+    const char *files_from, *mode, *out_dir, *ext, *jsonl, *prompt_file, *tags_ext, *prefix;
+    bool null_ends, sidecar;
+    uint64_t retry_length, batch; /* retry_length 0: not asked again */
     bool dry_run, json, timings, quiet, verbose, help;
 
     bool given[FLAG_TOTAL]; /* named on the command line, by flag_id */

@@ -1,9 +1,13 @@
-/* cmd_caption.c - ocelli caption: describes pictures, one by one. */
+/* cmd_caption.c - ocelli caption: describes pictures, one by one on stdout; a folder of them is
+ * batch_run's. */
+#include "tools/batch_prompts.h"
+#include "tools/batch_run.h"
 #include "tools/commands.h"
 #include "tools/dry_run.h"
 #include "tools/inputs.h"
 #include "tools/medium.h"
 #include "tools/output.h"
+#include "tools/report.h"
 #include "tools/session_run.h"
 #include "tools/text_bytes.h"
 
@@ -51,16 +55,35 @@ static int describe(run *r, const medium *m, const char *prompt, bool several)
     return EXIT_DONE;
 }
 
-int cmd_caption(const cli_options *options)
+/* Asks every prompt about one picture. */
+static int describe_all(run *r, const medium *m, const batch_prompts *prompts, bool several)
+{
+    char why[700];
+    int code = EXIT_DONE;
+    for (size_t i = 0; code == EXIT_DONE && i < prompts->count; i++) {
+        char *prompt = prompts_expand(prompts, i, m->name, why, sizeof why);
+        if (prompt == NULL) {
+            report_error("%s", why);
+            return EXIT_FAILED;
+        }
+        code = describe(r, m, prompt, several);
+        free(prompt);
+    }
+    return code;
+}
+
+static int caption_each(const cli_options *options)
 {
     run r;
-    char *prompt = NULL;
+    batch_prompts prompts;
     int result = EXIT_DONE;
     int code = input_check_stdin("caption", options->operands, options->operand_count);
-    if (code == EXIT_DONE) {
-        code = prompt_text("caption", "--prompt", options->prompt, options->escape, &prompt);
-    }
     if (code != EXIT_DONE) {
+        return code;
+    }
+    code = prompts_load(&prompts, options);
+    if (code != EXIT_DONE) {
+        prompts_free(&prompts);
         return code;
     }
     code = run_init(&r, options);
@@ -71,7 +94,7 @@ int cmd_caption(const cli_options *options)
             run_last_medium(&r);
         }
         if (code == EXIT_DONE) {
-            code = describe(&r, &m, prompt, options->operand_count > 1);
+            code = describe_all(&r, &m, &prompts, options->operand_count > 1);
             medium_free(&m);
         }
         /* One bad picture does not stop the others, unless there is no model to go on with. */
@@ -81,6 +104,11 @@ int cmd_caption(const cli_options *options)
         }
     }
     run_close(&r);
-    free(prompt);
+    prompts_free(&prompts);
     return code != EXIT_DONE ? code : result;
+}
+
+int cmd_caption(const cli_options *options)
+{
+    return batch_is_asked(options) ? batch_run(options) : caption_each(options);
 }

@@ -83,7 +83,7 @@ static int add_video(chat *c, char *text)
         }
     }
     int code = medium_clip(&c->r, text, fps, assumed, &m);
-    if (code == EXIT_DONE && assumed) {
+    if (code == EXIT_DONE && m.fps_assumed) {
         report_note("taking the frames as %g a second (/video FOLDER RATE says otherwise)", fps);
     }
     return code == EXIT_DONE ? wait_with(c, &m) : code;
@@ -153,7 +153,7 @@ static int set_system(chat *c, const char *text)
 static void print_help(void)
 {
     report_plain("/image PATH           show a picture with the next message");
-    report_plain("/video FOLDER [RATE]  show a clip with the next message");
+    report_plain("/video CLIP [RATE]    show a clip (folder or file) with the next message");
     report_plain("/system TEXT          set the system message and begin anew");
     report_plain("/reset                begin anew");
     report_plain("/quit                 end");
@@ -292,7 +292,7 @@ int cmd_chat(const cli_options *options)
     if (code == EXIT_DONE) {
         c.by_hand = isatty(STDIN_FILENO);
         if (c.by_hand) {
-            interrupt_patience(0); /* Ctrl-C ends an answer, and encoding cannot be cut short */
+            interrupt_patience(0); /* Ctrl-C ends an answer or a look, not the conversation */
             report_note("a message a line; /image PATH shows a picture, /help lists the rest");
         }
         code = talk(&c, &reader);

@@ -5,14 +5,35 @@
 #include <string.h>
 
 const command_spec command_table[COMMAND_TOTAL] = {
-    {COMMAND_CAPTION, "caption", "IMAGE...", 1, SIZE_MAX, OPERAND_FILE, NULL, "describe pictures",
-     "Describes each IMAGE by itself. With one picture the answer stands alone; with several each "
-     "begins with the picture's name and a colon. A picture that fails is reported, the others are "
-     "described, and the exit code is 1.\n\n"
-     "An IMAGE of - is read from stdin. Addresses such as https:// are not fetched.",
+    {COMMAND_CAPTION, "caption", "IMAGE|DIR...", 1, SIZE_MAX, OPERAND_FILE, NULL,
+     "describe pictures, one or a folder of them",
+     "Describes each IMAGE by itself on stdout. With one picture the answer stands alone; with "
+     "several each begins with the picture's name and a colon. A picture that fails is reported, "
+     "the others are described, and the exit code is 1. An IMAGE of - is read from stdin. "
+     "Addresses such as https:// are not fetched.\n\n"
+     "A DIR, a pattern in quotes, --files-from or any other flag of the group Folders makes it a "
+     "batch: a folder is walked with its sub folders, in natural order, without hidden files; what "
+     "is no picture is ignored. Each picture's caption goes into a text file beside it (photo.jpg, "
+     "photo.txt), into the folders of --out-dir, or as a JSON line into --jsonl, and nothing to "
+     "stdout. What has a caption is left as it is, so that the same command goes on where an "
+     "earlier one was stopped, by Ctrl-C or a power cut. Where a.jpg and a.png lie in one folder, "
+     "their captions are a.jpg.txt and a.png.txt.\n\n"
+     "A picture that fails is reported and, with --jsonl, has a line with the error; the run goes "
+     "on, its exit code is 3, and the next one tries the picture again. Several pictures are "
+     "answered together, which changes no caption.\n\n"
+     "A run may keep .ocelli-caption.journal in the folder of the captions while it lasts (with "
+     "--jsonl alone FILE.ocelli-journal): it keeps a second run out, and lets append, prepend and "
+     "overwrite go on after a kill.",
      "ocelli caption cat.jpg\n"
      "ocelli caption --json *.png\n"
-     "curl -s https://example.org/cat.jpg | ocelli caption -",
+     "curl -s https://example.org/cat.jpg | ocelli caption -\n"
+     "ocelli caption photos\n"
+     "ocelli caption photos --dry-run\n"
+     "ocelli caption photos --jsonl captions.jsonl -n 100 --retry-length 300\n"
+     "ocelli caption photos --mode append --prompt 'List the colors.'\n"
+     "ocelli caption photos --prompt-file prompt.txt --prefix 'photo of sks, '\n"
+     "find photos -newer last -print0 | ocelli caption --files-from - -0 --out-dir captions\n"
+     "ocelli caption photos --shard 1/4 --jsonl 'captions-{shard}.jsonl'",
      cmd_caption},
     {COMMAND_ASK, "ask", "[IMAGE...] QUESTION", 1, SIZE_MAX, OPERAND_FILE, NULL,
      "ask a question about pictures",
@@ -25,15 +46,26 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli ask page.png \"What does it say?\" --max-tokens 2000\n"
      "ocelli ask -m TEXT.gguf --mmproj mmproj.gguf cat.jpg \"What is it doing?\"",
      cmd_ask},
-    {COMMAND_VIDEO, "video", "FRAMES_DIR [QUESTION]", 1, 2, OPERAND_FOLDER, NULL,
-     "ask about a clip given as a folder of frames",
-     "Takes the pictures of FRAMES_DIR in natural order (frame_2 before frame_10) as a clip. "
-     "Hidden "
+    {COMMAND_VIDEO, "video", "CLIP... [QUESTION]", 1, SIZE_MAX, OPERAND_FILE, NULL,
+     "ask about clips: folders of frames, video files",
+     "A CLIP is a folder of frames, a video file, or an animated GIF or WebP. The last of several "
+     "operands is the QUESTION unless it is a file or folder; without one the clip is "
+     "described.\n\n"
+     "Of a folder the pictures are taken in natural order (frame_2 before frame_10), all of them, "
+     "at --fps or at the times that --times names. Hidden "
      "files, sub folders and files that are no pictures are ignored; a damaged picture is reported "
-     "and left out, and --strict makes it an error. Without a QUESTION the clip is described.\n\n"
+     "and left out, and --strict makes it an error.\n\n"
+     "A video file (mp4, mkv, webm, mov, avi and others) is read by the programs ffprobe and "
+     "ffmpeg, which must be installed, and turned as it asks. Of it and of an animation 2 frames a "
+     "second are used, at least 4 and at most 768, with "
+     "the times that they have in the file, the first frame being at 0; --sample-fps, --frames and "
+     "--max-frames choose others. Addresses are not fetched.\n\n"
      "--dry-run prints the frames in order and the times that the model is told.",
+     "ocelli video clip.mp4 \"What happens?\"\n"
      "ocelli video frames/ --fps 8 --sample-fps 2\n"
-     "ocelli video frames/ \"Which way does it move?\" --fps 2",
+     "ocelli video before.mp4 after.mp4 \"What has changed?\"\n"
+     "ocelli video camera/ --times times.txt --every 1m --json\n"
+     "ocelli video camera/ --fps 2 --every 10s --follow",
      cmd_video},
     {COMMAND_CHAT, "chat", "[IMAGE...]", 0, SIZE_MAX, OPERAND_FILE, NULL,
      "hold a conversation about pictures",
@@ -48,6 +80,52 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli chat cat.jpg\n"
      "printf '/image cat.jpg\\nWhat is it?\\nWhat color?\\n' | ocelli chat --quiet",
      cmd_chat},
+    {COMMAND_LOCATE, "locate", "IMAGE... WHAT", 2, SIZE_MAX, OPERAND_FILE, NULL,
+     "find things in pictures, as boxes or points",
+     "The last operand says what is looked for, all before it are pictures, each asked by itself. "
+     "Prints a line for each thing: its label and x1,y1,x2,y2, in pixels of the picture as it is "
+     "shown (with an EXIF turn taken), from its top left corner; with --points x,y. --json prints "
+     "one object for each picture: image, width, height, query, boxes and points. Nothing found is "
+     "an empty list.\n\n"
+     "The model is asked in the form that its family was taught. Its answer must be a JSON list of "
+     "objects with bbox_2d (or point_2d) and perhaps a label, or one such object: either alone or "
+     "in a code fence, which other text may surround. Whatever else it says, corners that are "
+     "swapped or outside the picture, or an answer that was cut short, is an error (exit code 1) "
+     "that shows what it said, and never a box.",
+     "ocelli locate street.jpg \"the red car\"\n"
+     "ocelli locate street.jpg \"every wheel\" --draw wheels.png\n"
+     "ocelli locate screen.png \"the search button\" --points --json\n"
+     "ocelli locate *.jpg \"a face\" --json --draw drawn/ >faces.jsonl",
+     cmd_locate},
+    {COMMAND_EMBED, "embed", "IMAGE...", 1, SIZE_MAX, OPERAND_FILE, NULL,
+     "write what the vision tower makes of pictures",
+     "Writes arrays of float32 as NumPy files (.npy): for an index of pictures, or for looking "
+     "into "
+     "the model. --what chooses rows, deepstack rows, or one vector a picture.\n\n"
+     "With --out-dir each IMAGE has a file of its name and .npy in DIR. With --what pooled several "
+     "pictures go into one --out FILE.npy, [pictures, hidden], and FILE.names beside it lists the "
+     "pictures, a line each, in the order of the rows. --json prints an object for each picture.",
+     "ocelli embed cat.jpg --out cat.npy\n"
+     "ocelli embed *.jpg --what pooled --out photos.npy\n"
+     "ocelli embed *.jpg --out-dir rows/\n"
+     "ocelli embed cat.jpg --what deepstack --out - | python3 -c 'import numpy, sys, io; "
+     "print(numpy.load(io.BytesIO(sys.stdin.buffer.read())).shape)'",
+     cmd_embed},
+    {COMMAND_LOOK, "look", "IMAGE QUESTION", 2, 2, OPERAND_FILE, NULL,
+     "answer, and show where in the picture the answer looked",
+     "Answers QUESTION about IMAGE, then traces the attention of the answer's tokens to the "
+     "picture: the mean over heads, the last two thirds of the decoder's layers, and tokens. With "
+     "--draw it is laid over the picture as a heat map. --json gives the grid of weights, which "
+     "sum "
+     "to 1: a number for each token of the picture (2 x 2 patches), row by row; share says how "
+     "much "
+     "of all attention went to the picture at all. Without either the grid is printed below the "
+     "answer as characters, . for the least and @ for the most.\n\n"
+     "Attention is a trace of the computation, not a reason: a model may look at what it does not "
+     "use.",
+     "ocelli look cat.jpg \"What is on the table?\" --draw map.png\n"
+     "ocelli look cat.jpg \"What is on the table?\" --json --per-token",
+     cmd_look},
     {COMMAND_PULL, "pull", "REPO [DIR]", 1, 2, OPERAND_FOLDER, NULL, "get a model from a hub",
      "Fetches the model REPO (owner/name, or its page's address) of the Hugging Face hub into DIR, "
      "or into its place in "
@@ -76,6 +154,19 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli models\n"
      "ocelli models --json",
      cmd_models},
+    {COMMAND_MERGE, "merge", "OUT SHARD...", 2, SIZE_MAX, OPERAND_FILE, NULL,
+     "join the JSON lines of several workers",
+     "Writes the lines of all SHARD files, as 'ocelli caption --jsonl' made them, to the new file "
+     "OUT: in natural order of the paths (2 before 10), once each. Equal lines are kept "
+     "once; so are lines that differ in their seconds alone. An error gives way to a caption of "
+     "the same picture. Two captions of one picture that differ are refused, and so are lines of "
+     "different models.\n\n"
+     "The last line of a worker that was killed may be torn; it is reported and left out. What "
+     "failed or, with --expect, is missing is printed, a path a line, as --files-from of 'ocelli "
+     "caption' takes it, and the exit code is 3.",
+     "ocelli merge all.jsonl out-*-of-4.jsonl --expect photos\n"
+     "ocelli merge all.jsonl out-*.jsonl --expect list.txt --force",
+     cmd_merge},
     {COMMAND_PACK, "pack", "CHECKPOINT OUT", 2, 2, OPERAND_FOLDER, NULL,
      "quantise a checkpoint into a package",
      "Writes a package of the checkpoint to the new folder OUT: it loads at once, because what is "
@@ -114,8 +205,10 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "before and after each group, and a figure is held against the measurement nearest to it "
      "in time, which --json tells; the best is printed above. A model so small that it stays "
      "in the caches can pass the limit.\n\n"
-     "Groups for --only: load, encode, prefill, decode, together, caption, sizes, embed, memory. "
-     "Memory is that of one caption of a 640x480 picture, as the command makes it. sizes, which "
+     "Groups for --only: load, encode, prefill, decode, together, caption, folder, sizes, embed, "
+     "memory. folder, which only this flag chooses, is pictures "
+     "an hour, captioned one at a time and sixteen together. Memory is that of one caption of a "
+     "640x480 picture, as the command makes it. sizes, which "
      "only this flag chooses, is cost over size: pictures of 256 to 4096 pixels a side, prompts of "
      "512 to 32768 tokens and answers after them, once each without --runs, with the memory that "
      "each took at most and what was told beforehand, as --dry-run does. embed, which only this "
@@ -150,7 +243,9 @@ const command_spec command_table[COMMAND_TOTAL] = {
      "ocelli synth --config config.json out --layers 2",
      cmd_synth},
     {COMMAND_HELP, "help", "[COMMAND]", 0, 1, OPERAND_WORD,
-     "caption ask video chat pull models pack info verify eval bench synth help man completions",
+     "caption ask video chat locate embed look pull models merge pack info verify eval bench synth "
+     "help man "
+     "completions",
      "explain a command", "Prints what the program or one of its commands does, with every flag.",
      NULL, cmd_help},
     {COMMAND_MAN, "man", "", 0, 0, OPERAND_NONE, NULL, "print the manual page",

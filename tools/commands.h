@@ -23,10 +23,14 @@ typedef enum command_id {
     COMMAND_SYNTH = 1 << 11,
     COMMAND_BENCH = 1 << 12,
     COMMAND_PULL = 1 << 13,
-    COMMAND_MODELS = 1 << 14
+    COMMAND_MODELS = 1 << 14,
+    COMMAND_MERGE = 1 << 15,
+    COMMAND_LOCATE = 1 << 16,
+    COMMAND_EMBED = 1 << 17,
+    COMMAND_LOOK = 1 << 18
 } command_id;
 
-#define COMMAND_TOTAL 15
+#define COMMAND_TOTAL 19
 
 typedef enum operand_kind { OPERAND_NONE, OPERAND_FILE, OPERAND_FOLDER, OPERAND_WORD } operand_kind;
 
@@ -54,6 +58,10 @@ int cmd_video(const cli_options *options);
 int cmd_chat(const cli_options *options);
 int cmd_pull(const cli_options *options);
 int cmd_models(const cli_options *options);
+int cmd_merge(const cli_options *options);
+int cmd_locate(const cli_options *options);
+int cmd_embed(const cli_options *options);
+int cmd_look(const cli_options *options);
 int cmd_pack(const cli_options *options);
 int cmd_info(const cli_options *options);
 int cmd_verify(const cli_options *options);

@@ -54,7 +54,9 @@ static void print_medium(const run *r, const medium *m, size_t number)
     print_name("", m->name, "\n");
     if (m->is_video) {
         output_format("  rate       %g frames a second%s\n", m->fps,
-                      m->fps_assumed ? " (assumed; --fps says it)" : "");
+                      m->fps_assumed ? " (assumed; --fps says it)"
+                      : m->fps_mean  ? " on average"
+                                     : "");
         output_format("  frames     %zu found, %zu used, %" PRIu64 " pairs\n", m->frames_found,
                       m->frame_count, info.grid_t);
         for (size_t i = 0; i < m->frame_count; i++) {

@@ -9,7 +9,7 @@
 #define MOST_PIXELS UINT64_C(1000000000000)
 
 const char *const flag_group_titles[GROUP_TOTAL] = {"Model",  "Prompt",  "Pictures", "Frames",
-                                                    "Answer", "Command", "Output"};
+                                                    "Answer", "Folders", "Command",  "Output"};
 
 static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
     /* ---- model ---- */
@@ -23,7 +23,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .group = GROUP_MODEL,
      .completes = COMPLETE_FOLDER,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_BENCH,
      .line = "folder of the model: a checkpoint or a package; or its name",
      .paragraph =
          "A checkpoint is a folder in the Hugging Face layout; a package is what 'ocelli "
@@ -43,7 +43,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .group = GROUP_MODEL,
      .completes = COMPLETE_FILE,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
      .line = "vision file that belongs to a GGUF text model",
      .paragraph =
          "Goes with -m TEXT.gguf. A folder that holds one text model and one vision file needs "
@@ -58,7 +58,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .choices = "f32 f16 q8 q4",
      .group = GROUP_MODEL,
      .completes = COMPLETE_CHOICE,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
      .line = "how the decoder's matrices are held",
      .paragraph = "f32 is the reference path; q8 takes 8.25 bits a weight, q4 4.5, but "
                   "8.25 for the most sensitive."},
@@ -71,7 +71,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .choices = "bf16 q8 f32",
      .group = GROUP_MODEL,
      .completes = COMPLETE_CHOICE,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_PACK | COMMAND_BENCH,
      .line = "how the vision tower's matrices are held",
      .paragraph = "bf16 keeps the numbers of a bf16 checkpoint; q8 takes half of it and computes "
                   "in int8; f32 is the reference path."},
@@ -83,7 +83,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .default_note = "the best this CPU has",
      .low = 1,
      .group = GROUP_MODEL,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_BENCH,
      .line = "highest kernel tier to use",
      .paragraph =
          "scalar, avx2, avxvnni, avx512 or avx512_bf16 on x86-64; scalar, neon, dotprod or i8mm "
@@ -98,8 +98,8 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .high = 1024,
      .group = GROUP_MODEL,
-     .commands =
-         RUNNING | COMMAND_INFO | COMMAND_PACK | COMMAND_SYNTH | COMMAND_BENCH | COMMAND_PULL,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_PACK | COMMAND_SYNTH |
+                 COMMAND_BENCH | COMMAND_PULL,
      .line = "number of threads",
      .paragraph = "The answer does not depend on it."},
     {.id = FLAG_CONTEXT,
@@ -122,7 +122,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .value_name = "SIZE",
      .default_note = "64M",
      .group = GROUP_MODEL,
-     .commands = RUNNING | COMMAND_INFO | COMMAND_BENCH,
+     .commands = RUNNING | COMMAND_EMBED | COMMAND_INFO | COMMAND_BENCH,
      .line = "most memory that the embedding table may take, such as 64M",
      .paragraph = "SIZE is in bytes, or with K, M or G (KiB, MiB, GiB) of 1024, 1024^2 or 1024^3. "
                   "A table within it is mapped, and the rows that were used stay in memory. A "
@@ -132,14 +132,18 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
     {.id = FLAG_PROMPT,
      .name = "prompt",
      .letter = 'p',
-     .kind = KIND_TEXT,
-     .offset = FIELD(prompt),
+     .kind = KIND_TEXTS,
+     .offset = FIELD(prompts),
      .value_name = "TEXT",
      .default_value = "Describe this image.",
      .low = 1,
      .group = GROUP_PROMPT,
      .commands = COMMAND_CAPTION,
-     .line = "what is asked about each picture"},
+     .line = "what is asked about each picture",
+     .paragraph = "Given several times, each picture is asked each of them, by itself; the picture "
+                  "is encoded and read once. {name} is replaced by the picture's name without its "
+                  "ending, {dir} by the name of its folder, {tags} by what the file of --tags-ext "
+                  "beside it says."},
     {.id = FLAG_SYSTEM,
      .name = "system",
      .kind = KIND_TEXT,
@@ -155,7 +159,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .kind = KIND_SWITCH,
      .offset = FIELD(escape),
      .group = GROUP_PROMPT,
-     .commands = COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO,
+     .commands = COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO | COMMAND_LOCATE | COMMAND_LOOK,
      .line = "read \\n, \\t, \\r and \\\\ in texts as the characters they stand for",
      .paragraph = "Without it a backslash is a backslash."},
     {.id = FLAG_SPECIAL_TOKENS,
@@ -184,7 +188,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .high = MOST_PIXELS,
      .group = GROUP_PICTURES,
-     .commands = TALKING,
+     .commands = SEEING,
      .line = "enlarge pictures to at least N pixels (width x height)"},
     {.id = FLAG_MAX_PIXELS,
      .name = "max-pixels",
@@ -195,7 +199,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .high = MOST_PIXELS,
      .group = GROUP_PICTURES,
-     .commands = TALKING,
+     .commands = SEEING,
      .line = "shrink pictures to at most N pixels (width x height)",
      .paragraph = "Fewer pixels are fewer tokens and less time. For a clip it bounds all frames "
                   "together. --dry-run shows the size and the tokens that follow."},
@@ -208,7 +212,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .low = 1,
      .high = MOST_PIXELS,
      .group = GROUP_PICTURES,
-     .commands = TALKING,
+     .commands = SEEING,
      .line = "refuse files whose header claims more pixels than this"},
     {.id = FLAG_ALPHA,
      .name = "alpha",
@@ -219,7 +223,7 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .choices = "white drop",
      .group = GROUP_PICTURES,
      .completes = COMPLETE_CHOICE,
-     .commands = TALKING,
+     .commands = SEEING,
      .line = "transparent pictures: lay on white, or drop alpha",
      .paragraph = "white lays the picture on the --background. drop ignores transparency and shows "
                   "the hidden colours, as the reference implementation does."},
@@ -230,8 +234,46 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .value_name = "RRGGBB",
      .default_value = "ffffff",
      .group = GROUP_PICTURES,
-     .commands = TALKING,
+     .commands = SEEING,
      .line = "colour that transparent pictures are laid on"},
+    {.id = FLAG_FAST_DECODE,
+     .name = "fast-decode",
+     .kind = KIND_SWITCH,
+     .offset = FIELD(fast_decode),
+     .group = GROUP_PICTURES,
+     .commands = COMMAND_CAPTION | COMMAND_ASK,
+     .line = "decode large JPEGs at a half, a quarter or an eighth, with --max-pixels",
+     .paragraph = "Only where that leaves twice the sides that --max-pixels allows, and only with "
+                  "libjpeg-turbo. Pixels then differ from the reference's by a few levels, mostly "
+                  "at sharp edges, and an answer may word itself differently."},
+    {.id = FLAG_CACHE,
+     .name = "cache",
+     .kind = KIND_TEXT,
+     .offset = FIELD(cache),
+     .value_name = "DIR",
+     .default_note = "OCELLI_CACHE, else none",
+     .low = 1,
+     .group = GROUP_PICTURES,
+     .completes = COMPLETE_FOLDER,
+     .commands = SEEING,
+     .line = "keep encoded pictures and clips in DIR, and do not encode them again",
+     .paragraph =
+         "What was encoded is found again by its pixels, the size they get, the model's vision "
+         "tower as it is held and the kernel tier, and answers are the same as without a cache. "
+         "DIR is made if it is not there, may be used by several processes at once, and is safe "
+         "to delete; a damaged file in it is as good as none. The environment variable "
+         "OCELLI_CACHE names a DIR where this flag does not. --timings tells what was found. In "
+         "memory a process keeps what it has encoded without this flag."},
+    {.id = FLAG_CACHE_SIZE,
+     .name = "cache-size",
+     .kind = KIND_BYTES,
+     .offset = FIELD(cache_size),
+     .value_name = "SIZE",
+     .default_value = "4G",
+     .group = GROUP_PICTURES,
+     .commands = SEEING,
+     .line = "most disk that the files in --cache may take, such as 4G",
+     .paragraph = "What has not been used for longest is removed first."},
     /* ---- frames ---- */
     {.id = FLAG_FPS,
      .name = "fps",
@@ -248,19 +290,33 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .paragraph =
          "It decides the times that the model is told. A folder does not know its rate, so "
          "say it whenever it is not 2."},
+    {.id = FLAG_TIMES,
+     .name = "times",
+     .kind = KIND_TEXT,
+     .offset = FIELD(times),
+     .value_name = "FILE",
+     .default_note = "by --fps",
+     .low = 1,
+     .group = GROUP_FRAMES,
+     .completes = COMPLETE_FILE,
+     .commands = COMMAND_VIDEO,
+     .line = "times of the folder's frames, in seconds, a line for each",
+     .paragraph = "Lines stand in the order of the frames, or begin with the frame's name: "
+                  "'cam_07.png 12.5'. Times ascend from 0 or later. Empty lines and lines that "
+                  "begin with # are left out; - is stdin. A video file has times of its own."},
     {.id = FLAG_SAMPLE_FPS,
      .name = "sample-fps",
      .kind = KIND_REAL,
      .offset = FIELD(sample_fps),
      .value_name = "RATE",
-     .default_note = "keep every frame",
+     .default_note = "of a folder every frame; of a video file 2",
      .real_low = 0,
      .above_low = true,
      .real_high = 100000,
      .group = GROUP_FRAMES,
      .commands = COMMAND_VIDEO | COMMAND_CHAT,
      .line = "use about this many frames a second, evenly spaced",
-     .paragraph = "Only the frames used are decoded, and times still follow the source."},
+     .paragraph = "Of a folder only the frames used are decoded. Times still follow the source."},
     {.id = FLAG_FRAMES,
      .name = "frames",
      .kind = KIND_COUNT,
@@ -277,19 +333,62 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
      .kind = KIND_COUNT,
      .offset = FIELD(max_frames),
      .value_name = "N",
-     .default_note = "no limit; with --sample-fps the model's own",
+     .default_note = "of a folder no limit; with --sample-fps the model's own",
      .low = 1,
      .high = 1000000,
      .group = GROUP_FRAMES,
      .commands = COMMAND_VIDEO | COMMAND_CHAT,
      .line = "use at most N frames, evenly spaced"},
+    {.id = FLAG_EVERY,
+     .name = "every",
+     .kind = KIND_DURATION,
+     .offset = FIELD(every),
+     .value_name = "TIME",
+     .default_note = "the clip as a whole",
+     .real_low = 0.01,
+     .real_high = 1e8,
+     .group = GROUP_FRAMES,
+     .commands = COMMAND_VIDEO,
+     .line = "ask about each TIME of the clip by itself: 10s, 2m",
+     .paragraph =
+         "Segments begin at multiples of TIME; a frame at the border belongs to the later one, and "
+         "the last segment may be shorter. Each is a clip of its own, with the times of the whole: "
+         "--sample-fps, --frames and --max-frames hold for each. A line begins with its times, "
+         "[0:00:10-0:00:20]; with --json it is an object with start and end in seconds, text, the "
+         "number of frames, of tokens in the answer, and finish_reason. A segment of which no "
+         "frame "
+         "can be read is told on stderr, and the exit code is 3 at the end."},
+    {.id = FLAG_FOLLOW,
+     .name = "follow",
+     .kind = KIND_SWITCH,
+     .offset = FIELD(follow),
+     .group = GROUP_FRAMES,
+     .commands = COMMAND_VIDEO,
+     .line = "with --every: go on with the frames that come into the folder",
+     .paragraph =
+         "A frame is taken when it has been closed or renamed into the folder or, where the system "
+         "tells neither, its size has not changed for half a second; names must come in natural "
+         "order, and one that comes late is "
+         "reported and left out. A segment is told as soon as its last frame is there. Ctrl-C "
+         "ends the program (exit code 130); what has been told stays."},
+    {.id = FLAG_FOLLOW_IDLE,
+     .name = "follow-idle",
+     .kind = KIND_DURATION,
+     .offset = FIELD(follow_idle),
+     .value_name = "TIME",
+     .default_note = "wait for ever",
+     .real_low = 0.01,
+     .real_high = 1e8,
+     .group = GROUP_FRAMES,
+     .commands = COMMAND_VIDEO,
+     .line = "with --follow: end, the last segment told, when nothing came for TIME"},
     {.id = FLAG_STRICT,
      .name = "strict",
      .kind = KIND_SWITCH,
      .offset = FIELD(strict),
      .group = GROUP_FRAMES,
-     .commands = COMMAND_VIDEO,
-     .line = "fail on a damaged frame instead of leaving it out"},
+     .commands = COMMAND_VIDEO | COMMAND_CAPTION,
+     .line = "video: fail on a damaged frame; caption: stop at the first failure"},
     /* ---- answer ---- */
     {.id = FLAG_MAX_TOKENS,
      .name = "max-tokens",

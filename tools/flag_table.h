@@ -10,8 +10,10 @@
 /* The first flag of the second file; the rows of both stand in the order of flag_id. */
 #define FLAG_FIRST_OF_COMMANDS FLAG_EMBED_BF16
 
-#define TALKING (COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO | COMMAND_CHAT)
+#define TALKING                                                                                    \
+    (COMMAND_CAPTION | COMMAND_ASK | COMMAND_VIDEO | COMMAND_CHAT | COMMAND_LOCATE | COMMAND_LOOK)
 #define RUNNING (TALKING | COMMAND_EVAL)
+#define SEEING (TALKING | COMMAND_EMBED)
 #define FIELD(name) offsetof(cli_options, name)
 
 /* Far above any real context or answer, and small enough that products stay in 64 bits. */

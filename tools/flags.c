@@ -151,6 +151,11 @@ static int bad_value(const char *command, const flag_spec *flag, const char *val
         return flags_misuse(command, "--%s needs a number %s %g %s %g, not '%.60s'", flag->name,
                             flag->above_low ? "above" : "from", flag->real_low,
                             flag->above_low ? "and up to" : "to", flag->real_high, value);
+    case KIND_DURATION:
+        return flags_misuse(command,
+                            "--%s needs a time such as 10s, 500ms, 2m or 1h30m, from %g to %g "
+                            "seconds, not '%.60s'",
+                            flag->name, flag->real_low, flag->real_high, value);
     case KIND_CHOICE:
         return flags_misuse(command, "--%s needs one of: %s; not '%.60s'", flag->name,
                             flag->choices, value);
@@ -163,6 +168,12 @@ static int bad_value(const char *command, const flag_spec *flag, const char *val
                             "--%s needs a size such as 1280x720, each side from 1 to %" PRIu64
                             ", not '%.60s'",
                             flag->name, flag->high, value);
+    case KIND_TEXTS:
+        if (*value != '\0') {
+            return flags_misuse(command, "--%s is there too often: 16 times are the most",
+                                flag->name);
+        }
+        return flags_misuse(command, "--%s needs a value that is not empty", flag->name);
     default: return flags_misuse(command, "--%s needs a value that is not empty", flag->name);
     }
 }
@@ -208,8 +219,7 @@ static bool read_bytes(const char *text, uint64_t *out)
     return true;
 }
 
-/* An ordinary decimal number; no hexadecimal, no "inf", no space. */
-static bool read_real(const char *text, double *out)
+bool flags_read_real(const char *text, double *out)
 {
     if (*text == '\0' || strspn(text, "0123456789+-.eE") != strlen(text)) {
         return false;
@@ -221,6 +231,42 @@ static bool read_real(const char *text, double *out)
         return false;
     }
     *out = value;
+    return true;
+}
+
+/* "1h30m", "10s", "1.5s", "500ms": numbers with units, each unit smaller than the one before; in
+ * seconds. A number alone is none: frames would be meant as easily. */
+static bool read_duration(const char *text, double *out)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"h", 3600}, {"ms", 0.001}, {"m", 60}, {"s", 1}};
+    double smallest = HUGE_VAL;
+    *out = 0;
+    do {
+        char number[32];
+        double value = 0;
+        size_t unit = 0;
+        size_t length = strspn(text, "0123456789.");
+        if (length >= sizeof number) {
+            return false;
+        }
+        memcpy(number, text, length);
+        number[length] = '\0';
+        text += length;
+        while (unit < sizeof units / sizeof units[0] &&
+               strncmp(text, units[unit].name, strlen(units[unit].name)) != 0) {
+            unit++;
+        }
+        if (unit == sizeof units / sizeof units[0] || units[unit].seconds >= smallest ||
+            !flags_read_real(number, &value)) {
+            return false;
+        }
+        smallest = units[unit].seconds;
+        text += strlen(units[unit].name);
+        *out += smallest == 0.001 ? value / 1000 : value * smallest;
+    } while (*text != '\0');
     return true;
 }
 
@@ -265,8 +311,14 @@ static bool store_value(const flag_spec *flag, const char *value, cli_options *o
         memcpy(field, &count, sizeof count);
         return true;
     case KIND_REAL:
-        if (!read_real(value, &real) || real < flag->real_low || real > flag->real_high ||
+        if (!flags_read_real(value, &real) || real < flag->real_low || real > flag->real_high ||
             (flag->above_low && real <= flag->real_low)) {
+            return false;
+        }
+        memcpy(field, &real, sizeof real);
+        return true;
+    case KIND_DURATION:
+        if (!read_duration(value, &real) || real < flag->real_low || real > flag->real_high) {
             return false;
         }
         memcpy(field, &real, sizeof real);
@@ -277,6 +329,16 @@ static bool store_value(const flag_spec *flag, const char *value, cli_options *o
         }
         memcpy(field, &value, sizeof value);
         return true;
+    case KIND_TEXTS: {
+        text_list list;
+        memcpy(&list, field, sizeof list);
+        if (*value == '\0' || list.count == sizeof list.items / sizeof list.items[0]) {
+            return false;
+        }
+        list.items[list.count++] = value;
+        memcpy(field, &list, sizeof list);
+        return true;
+    }
     case KIND_CHOICE:
         if (!is_choice(flag->choices, value)) {
             return false;
@@ -363,6 +425,10 @@ static int check_together(const command_spec *command, const cli_options *option
                             "--min-pixels %" PRIu64 " is above --max-pixels %" PRIu64,
                             options->min_pixels, options->max_pixels);
     }
+    if (options->given[FLAG_FAST_DECODE] && !options->given[FLAG_MAX_PIXELS]) {
+        return flags_misuse(command->name, "--fast-decode needs --max-pixels: it says how small a "
+                                           "picture may become");
+    }
     if (options->given[FLAG_FRAMES] && options->given[FLAG_SAMPLE_FPS]) {
         return flags_misuse(command->name, "--frames and --sample-fps both say how many frames to "
                                            "use; give one of them");
@@ -372,10 +438,25 @@ static int check_together(const command_spec *command, const cli_options *option
         return flags_misuse(command->name, "--frames %" PRIu64 " is above --max-frames %" PRIu64,
                             options->frames, options->max_frames);
     }
+    if (options->follow && options->every == 0) {
+        return flags_misuse(command->name, "--follow needs --every: it tells a segment when that "
+                                           "is full");
+    }
+    if (options->given[FLAG_FOLLOW_IDLE] && !options->follow) {
+        return flags_misuse(command->name, "--follow-idle goes with --follow");
+    }
+    if (options->follow && options->times != NULL) {
+        return flags_misuse(command->name, "--times and --follow exclude each other: the times of "
+                                           "frames to come are not known; --fps says their rate");
+    }
+    if (options->given[FLAG_TIMES] && options->given[FLAG_FPS]) {
+        return flags_misuse(command->name, "--times and --fps both say when the frames were; give "
+                                           "one of them");
+    }
     if (options->quiet && options->verbose) {
         return flags_misuse(command->name, "--quiet and --verbose exclude each other");
     }
-    if (options->operand_count < command->operands_least) {
+    if (options->operand_count < command->operands_least && !options->given[FLAG_FILES_FROM]) {
         return flags_misuse(command->name, "%s needs %s", command->name, command->operands);
     }
     if (options->operand_count > command->operands_most) {
@@ -428,6 +509,9 @@ int flags_parse(const command_spec *command, int argc, char **argv, const char *
         if (code == ':') {
             return flags_misuse(command->name, "--%s needs a value: %s", flag->name,
                                 flag->value_name);
+        }
+        if (flag->kind == KIND_TEXTS && !options->given[flag->id]) {
+            memset((char *)options + flag->offset, 0, sizeof(text_list)); /* not the default */
         }
         if (!store_value(flag, optarg, options)) {
             return bad_value(command->name, flag, optarg);

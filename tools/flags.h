@@ -10,14 +10,16 @@
 #include "tools/cli_options.h"
 
 typedef enum flag_kind {
-    KIND_SWITCH, /* bool, takes no value */
-    KIND_COUNT,  /* uint64_t, low..high */
-    KIND_BYTES,  /* uint64_t, a number of bytes, or of K, M or G of 1024: "64M", "64MiB" */
-    KIND_REAL,   /* double, real_low..real_high */
-    KIND_TEXT,   /* const char *, any bytes; not empty where low is 1 */
-    KIND_CHOICE, /* const char *, one word of choices */
-    KIND_COLOUR, /* uint64_t, six hexadecimal digits */
-    KIND_SIZE    /* picture_size, WIDTHxHEIGHT, each 1..high */
+    KIND_SWITCH,   /* bool, takes no value */
+    KIND_COUNT,    /* uint64_t, low..high */
+    KIND_BYTES,    /* uint64_t, a number of bytes, or of K, M or G of 1024: "64M", "64MiB" */
+    KIND_REAL,     /* double, real_low..real_high */
+    KIND_DURATION, /* double, seconds, real_low..real_high: "10s", "500ms", "1m30s" */
+    KIND_TEXT,     /* const char *, any bytes; not empty where low is 1 */
+    KIND_TEXTS,    /* text_list, one for each time the flag is given */
+    KIND_CHOICE,   /* const char *, one word of choices */
+    KIND_COLOUR,   /* uint64_t, six hexadecimal digits */
+    KIND_SIZE      /* picture_size, WIDTHxHEIGHT, each 1..high */
 } flag_kind;
 
 /* What a shell offers as the value. */
@@ -34,6 +36,7 @@ typedef enum flag_group {
     GROUP_PICTURES,
     GROUP_FRAMES,
     GROUP_ANSWER,
+    GROUP_BATCH,
     GROUP_COMMAND,
     GROUP_OUTPUT,
     GROUP_TOTAL
@@ -72,6 +75,9 @@ int flags_parse(const command_spec *command, int argc, char **argv, const char *
 
 /* Prints "ocelli COMMAND: MESSAGE; try 'ocelli help COMMAND'" and returns EXIT_MISUSE. */
 int flags_misuse(const char *command, const char *format, ...);
+
+/* An ordinary decimal number, finite; no hexadecimal, no "inf", no space. False: text is none. */
+bool flags_read_real(const char *text, double *out);
 
 /* The nearest of the names by edit distance, or NULL when none is near. next gives the i-th name,
  * NULL at the end. */

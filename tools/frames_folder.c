@@ -1,26 +1,18 @@
-/* frames_folder.c - see frames_folder.h.
- *
- * What counts as a frame is asked of the content, because tools name files as they like; the name
- * decides only for a file whose content is no picture: "f003.png" full of zeros is a damaged frame,
- * to be reported, while "notes.txt" is no frame at all.
- */
+/* frames_folder.c - see frames_folder.h. What counts as a frame is what is a picture. */
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/frames_folder.h"
 #include "tools/cli_options.h"
+#include "tools/picture_files.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- order --------------------------------------------------------------------------------- */
 
@@ -72,89 +64,6 @@ static int compare_names(const void *a, const void *b)
     return natural_compare(*(char *const *)a, *(char *const *)b);
 }
 
-/* ---- what is a frame ----------------------------------------------------------------------- */
-
-static bool has_picture_name(const char *name)
-{
-    static const char *const endings[] = {"png", "jpg",  "jpeg", "jpe",  "jfif", "bmp",
-                                          "dib", "gif",  "webp", "heic", "heif", "avif",
-                                          "tif", "tiff", "ppm",  "pgm",  "pbm",  "pnm"};
-    const char *dot = strrchr(name, '.');
-    if (dot == NULL) {
-        return false;
-    }
-    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
-        if (strcasecmp(dot + 1, endings[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "P6" alone begins many a text; a PNM has a blank, then a number or a comment. */
-static bool is_pnm(const unsigned char head[16])
-{
-    size_t at = 2;
-    if (head[0] != 'P' || head[1] < '1' || head[1] > '6') {
-        return false;
-    }
-    while (at < 15 && head[at] != 0 && strchr(" \t\r\n\v\f", head[at]) != NULL) {
-        at++;
-    }
-    return head[at] == '#' || (at > 2 && is_digit((char)head[at]));
-}
-
-/* head: the first bytes of the file, zeros past its end. */
-static bool has_picture_bytes(const unsigned char head[16])
-{
-    static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
-                                         "hevx", "mif1", "msf1", "avif", "avis"};
-    if (memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0 ||
-        memcmp(head, "GIF87a", 6) == 0 || memcmp(head, "GIF89a", 6) == 0 ||
-        memcmp(head, "II*\0", 4) == 0 || memcmp(head, "MM\0*", 4) == 0) {
-        return true;
-    }
-    /* "BM" alone begins many a text; a BMP has four reserved zero bytes after its size. */
-    if (memcmp(head, "BM", 2) == 0 && memcmp(head + 6, "\0\0\0\0", 4) == 0) {
-        return true;
-    }
-    if (is_pnm(head)) {
-        return true;
-    }
-    if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0) {
-        return true;
-    }
-    if (memcmp(head + 4, "ftyp", 4) == 0) {
-        for (size_t i = 0; i < sizeof brands / sizeof brands[0]; i++) {
-            if (memcmp(head + 8, brands[i], 4) == 0) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* A file that cannot be read is judged by its name, and reported when it is decoded. */
-static bool is_frame(int folder, const char *name)
-{
-    unsigned char head[16] = {0};
-    struct stat about;
-    bool picture = has_picture_name(name);
-    /* O_NONBLOCK: opening a pipe must not wait for its other end. */
-    int file = openat(folder, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (file < 0) {
-        return picture && fstatat(folder, name, &about, 0) == 0 && S_ISREG(about.st_mode);
-    }
-    if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
-        picture = false;
-    } else if (!picture) {
-        ssize_t got = read(file, head, sizeof head);
-        picture = got > 0 && has_picture_bytes(head);
-    }
-    close(file);
-    return picture;
-}
-
 /* ---- the list ------------------------------------------------------------------------------ */
 
 static bool append(frames_folder *frames, size_t *room, const char *name)
@@ -204,7 +113,7 @@ int frames_folder_list(const char *folder, frames_folder *out)
         if (entry->d_name[0] == '.') {
             continue;
         }
-        if (!is_frame(dirfd(entries), entry->d_name)) {
+        if (!picture_is_file(dirfd(entries), entry->d_name)) {
             out->others++;
         } else if (!append(out, &room, entry->d_name)) {
             errno = ENOMEM;

@@ -7,14 +7,16 @@
 #include "tools/report.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As for files: what is larger is no picture. */
-#define MOST_STDIN_BYTES ((size_t)1 << 30)
+/* As for files: what is larger is no picture, and no list of them. */
+#define MOST_READ_BYTES ((size_t)1 << 30)
 
 static bool is_address(const char *path)
 {
@@ -27,30 +29,34 @@ static bool is_address(const char *path)
     return false;
 }
 
-int input_check(const char *path)
+bool input_refused(const char *path, char *why, size_t size)
 {
     struct stat about;
-    if (strcmp(path, "-") == 0) {
+    *why = '\0';
+    if (is_address(path)) {
+        snprintf(why, size, "'%.200s' is an address, and ocelli does not fetch; download it first",
+                 path);
+    } else if (*path == '\0') {
+        snprintf(why, size, "the name of a picture is empty");
+    } else if (stat(path, &about) != 0) {
+        snprintf(why, size, "cannot open picture '%s': %s", path, strerror(errno));
+    } else if (S_ISDIR(about.st_mode)) {
+        snprintf(why, size,
+                 "'%s' is a folder, not a picture; a folder of frames is for 'ocelli video', a "
+                 "folder of photos for 'ocelli caption'",
+                 path);
+    }
+    return *why != '\0';
+}
+
+int input_check(const char *path)
+{
+    char why[1500];
+    if (strcmp(path, "-") == 0 || !input_refused(path, why, sizeof why)) {
         return EXIT_DONE;
     }
-    if (is_address(path)) {
-        report_error("'%.200s' is an address, and ocelli does not fetch; download it first", path);
-        return EXIT_FAILED;
-    }
-    if (*path == '\0') {
-        report_error("the name of a picture is empty");
-        return EXIT_FAILED;
-    }
-    if (stat(path, &about) != 0) {
-        report_error("cannot open picture '%s': %s", path, strerror(errno));
-        return EXIT_FAILED;
-    }
-    if (S_ISDIR(about.st_mode)) {
-        report_error("'%s' is a folder, not a picture; a folder of frames is for 'ocelli video'",
-                     path);
-        return EXIT_FAILED;
-    }
-    return EXIT_DONE;
+    report_error("%s", why);
+    return EXIT_FAILED;
 }
 
 int input_check_stdin(const char *command, const char *const *paths, size_t count)
@@ -69,8 +75,9 @@ int input_check_stdin(const char *command, const char *const *paths, size_t coun
     return EXIT_DONE;
 }
 
-/* All of stdin, a new buffer for the caller to free. Returns an exit code. */
-static int read_stdin(unsigned char **out, size_t *size)
+/* All that descriptor gives, a new buffer for the caller to free, with room for one byte more. what
+ * names it in messages. Returns an exit code. */
+static int read_all(int descriptor, const char *what, unsigned char **out, size_t *size)
 {
     unsigned char *bytes = NULL;
     size_t used = 0;
@@ -80,25 +87,25 @@ static int read_stdin(unsigned char **out, size_t *size)
     for (;;) {
         if (used == room) {
             size_t more = room == 0 ? 65536 : room * 2;
-            unsigned char *larger = more <= 2 * MOST_STDIN_BYTES ? realloc(bytes, more) : NULL;
+            unsigned char *larger = more <= 2 * MOST_READ_BYTES ? realloc(bytes, more + 1) : NULL;
             if (larger == NULL) {
                 free(bytes);
-                report_error("stdin: no memory for a picture of more than %zu bytes", room);
+                report_error("%s: no memory for more than %zu bytes", what, room);
                 return EXIT_FAILED;
             }
             bytes = larger;
             room = more;
         }
-        if (!interrupt_wait(STDIN_FILENO)) {
+        if (!interrupt_wait(descriptor)) {
             free(bytes);
             return EXIT_INTERRUPTED;
         }
-        ssize_t got = read(STDIN_FILENO, bytes + used, room - used);
+        ssize_t got = read(descriptor, bytes + used, room - used);
         if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
             continue;
         }
         if (got < 0) {
-            report_error("cannot read stdin: %s", strerror(errno));
+            report_error("cannot read %s: %s", what, strerror(errno));
             free(bytes);
             return EXIT_FAILED;
         }
@@ -106,20 +113,50 @@ static int read_stdin(unsigned char **out, size_t *size)
             break;
         }
         used += (size_t)got;
-        if (used > MOST_STDIN_BYTES) {
+        if (used > MOST_READ_BYTES) {
             free(bytes);
-            report_error("stdin: more than 1 GiB, which is no picture");
+            report_error("%s: more than 1 GiB", what);
             return EXIT_FAILED;
         }
-    }
-    if (used == 0) {
-        free(bytes);
-        report_error("stdin: empty, where a picture was expected");
-        return EXIT_FAILED;
     }
     *out = bytes;
     *size = used;
     return EXIT_DONE;
+}
+
+/* A picture from stdin. Returns an exit code. */
+static int read_stdin(unsigned char **out, size_t *size)
+{
+    int code = read_all(STDIN_FILENO, "stdin", out, size);
+    if (code == EXIT_DONE && *size == 0) {
+        free(*out);
+        *out = NULL;
+        report_error("stdin: empty, where a picture was expected");
+        code = EXIT_FAILED;
+    }
+    return code;
+}
+
+int input_read_file(const char *path, const char *flag, char **out, size_t *size)
+{
+    char what[700];
+    unsigned char *bytes = NULL;
+    *out = NULL;
+    if (strcmp(path, "-") == 0) {
+        int code = read_all(STDIN_FILENO, "stdin", &bytes, size);
+        *out = (char *)bytes;
+        return code;
+    }
+    snprintf(what, sizeof what, "'%.600s' (%s)", path, flag);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) {
+        report_error("cannot open %s: %s", what, strerror(errno));
+        return EXIT_FAILED;
+    }
+    int code = read_all(descriptor, what, &bytes, size);
+    close(descriptor);
+    *out = (char *)bytes;
+    return code;
 }
 
 ocelli_image_options input_image_options(const cli_options *options)
@@ -131,6 +168,7 @@ ocelli_image_options input_image_options(const cli_options *options)
     image_options.background[0] = (uint8_t)(options->background >> 16 & 0xFF);
     image_options.background[1] = (uint8_t)(options->background >> 8 & 0xFF);
     image_options.background[2] = (uint8_t)(options->background & 0xFF);
+    image_options.enough_pixels = options->fast_decode ? options->max_pixels : 0;
     return image_options;
 }
 

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
@@ -97,20 +96,37 @@ bool interrupt_is_final(void)
     return caught != 0 && caught != SIGINT;
 }
 
-bool interrupt_wait(int descriptor)
+int interrupt_poll(struct pollfd *watched, size_t count, int milliseconds)
 {
-    struct pollfd watched[2] = {{.fd = descriptor, .events = POLLIN},
-                                {.fd = wake[0], .events = POLLIN}};
+    struct pollfd all[INTERRUPT_MOST_WATCHED + 1];
+    if (count > INTERRUPT_MOST_WATCHED) {
+        count = INTERRUPT_MOST_WATCHED;
+    }
+    memcpy(all, watched, count * sizeof *all);
+    all[count] = (struct pollfd){.fd = wake[0], .events = POLLIN};
     while (caught == 0) {
-        int ready = poll(watched, 2, -1);
-        if (ready < 0 && errno != EINTR) {
-            return caught == 0; /* let the read say what is wrong */
+        int ready = poll(all, count + 1, milliseconds);
+        if (ready < 0 && errno == EINTR) {
+            continue; /* by a signal that is not ours: the wait begins anew */
         }
-        if (ready > 0 && watched[0].revents != 0 && caught == 0) {
-            return true;
+        if (caught != 0) {
+            break;
+        }
+        for (size_t i = 0; i < count; i++) {
+            /* Where poll itself fails, let the read say what is wrong. */
+            watched[i].revents = ready < 0 ? POLLERR : all[i].revents;
+        }
+        if (ready <= 0 || all[count].revents == 0) {
+            return ready < 0 ? (int)count : ready;
         }
     }
-    return false;
+    return -1;
+}
+
+bool interrupt_wait(int descriptor)
+{
+    struct pollfd watched = {.fd = descriptor, .events = POLLIN};
+    return interrupt_poll(&watched, 1, -1) > 0;
 }
 
 void interrupt_clear(void)

@@ -208,6 +208,9 @@ int cmd_man(const cli_options *options)
     printf(".It Ev OCELLI_CPU\nThe highest kernel tier, where\n.Fl \\-cpu\ndoes not name one.\n");
     printf(".It Ev OCELLI_HOME\nThe model folder; without it\n"
            ".Pa $XDG_DATA_HOME/ocelli/models\nor\n.Pa ~/.local/share/ocelli/models .\n");
+    printf(
+        ".It Ev OCELLI_CACHE\nThe folder of encoded pictures, where\n.Fl \\-cache\ndoes not name "
+        "one.\n");
     printf(".It Ev HF_ENDPOINT , HF_TOKEN , HF_HUB_OFFLINE\nFor\n.Cm pull :\nthe hub, the token "
            "sent to it, and, where it is 1, no network.\n");
     printf(".It Ev HTTPS_PROXY , HTTP_PROXY , NO_PROXY\nProxies for\n.Cm pull .\n");
@@ -218,6 +221,7 @@ int cmd_man(const cli_options *options)
     printf(".It 0\nAll is done.\n");
     printf(".It 1\nSomething failed; stderr says what.\n");
     printf(".It 2\nThe command line is wrong; nothing was done.\n");
+    printf(".It 3\nSome of many failed; the others are done.\n");
     printf(".It 130\nInterrupted by a signal.\n.El\n");
     print_examples();
     return EXIT_DONE;

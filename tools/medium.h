@@ -10,13 +10,19 @@
 
 /* A picture; "-" is stdin. */
 int medium_picture(run *r, const char *path, medium *out);
+/* The same for a picture that is decoded already; the image stays the caller's. */
+int medium_decoded(run *r, const char *path, const ocelli_image *image, medium *out);
 
-/* A folder of frames, sampled as the options ask, at fps frames a second. */
-int medium_clip(run *r, const char *folder, double fps, bool fps_assumed, medium *out);
+/* A folder of frames at fps frames a second, or at the times that the options name; or a video file
+ * or an animation, which have times of their own. Sampled as the options ask. */
+int medium_clip(run *r, const char *path, double fps, bool fps_assumed, medium *out);
 
 /* The frames named by paths, all of them, in the order given. */
 int medium_frames(run *r, const char *name, const char *const *paths, size_t count, double fps,
                   medium *out);
+
+/* How pictures and clips are encoded: what the command line asks for. */
+ocelli_visual_options medium_visual_options(const run *r);
 
 void medium_free(medium *m);
 /* Frees media[0 .. count) and the array. */

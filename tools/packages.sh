@@ -2,13 +2,13 @@
 # and installing those that are not there. Not a program of its own.
 
 # The library and the program. stb_image, cJSON, xxHash, OpenBLAS, utf8proc, libcurl, OpenSSL; and
-# whom to trust, for 'ocelli pull'.
-BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkgconf libstb-dev libcjson-dev libxxhash-dev libopenblas-dev libutf8proc-dev libcurl4-openssl-dev libssl-dev ca-certificates"
+# whom to trust, for 'ocelli pull'. The libraries of JPEG, GIF, WebP, TIFF, AVIF and HEIC.
+BUILD_PACKAGES="gcc libc6-dev cmake ninja-build pkgconf libstb-dev libcjson-dev libxxhash-dev libopenblas-dev libutf8proc-dev libcurl4-openssl-dev libssl-dev ca-certificates libjpeg62-turbo-dev libgif-dev libwebp-dev libtiff-dev libavif-dev libheif-dev libcairo2-dev"
 # The tests: Criterion, a C++ compiler for the installation's users, man page and JSON checks, the
-# server that pull fetches from, a locale with a decimal comma.
-TEST_PACKAGES="g++ libcriterion-dev gzip binutils mandoc python3 locales"
-# What .ci/run runs besides.
-CI_PACKAGES="clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+# server that pull fetches from, a locale with a decimal comma, videos.
+TEST_PACKAGES="g++ libcriterion-dev gzip binutils mandoc python3 locales ffmpeg"
+# What .ci/run runs besides. The last six: a Slurm of one node, Open MPI's launcher, job files.
+CI_PACKAGES="clang-14 libclang-rt-14-dev clang-tidy-14 clang-format-14 cppcheck valgrind gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user slurmctld slurmd slurm-client munge openmpi-bin python3-yaml"
 
 say() { # one line per argument
     printf '%s\n' "$@"

@@ -74,6 +74,15 @@ static void draw(const char *what, uint64_t done, uint64_t total)
     report_draw(line);
 }
 
+/* ", 1:05 left"; nothing above 100 hours, which nobody waits for. */
+static void say_left(char *out, size_t size, double seconds)
+{
+    *out = '\0';
+    if (seconds < 360000) {
+        snprintf(out, size, ", %.0f:%02.0f left", floor(seconds / 60), fmod(floor(seconds), 60));
+    }
+}
+
 void progress_transfer(const char *what, uint64_t done, uint64_t total, uint64_t received)
 {
     if (!is_time() || total == 0) {
@@ -85,11 +94,7 @@ void progress_transfer(const char *what, uint64_t done, uint64_t total, uint64_t
     draw_bar(bar, TRANSFER_WIDTH, share);
     format_bytes(rate, sizeof rate, (uint64_t)a_second);
     if (a_second >= 1) {
-        double seconds = (double)(total - (done < total ? done : total)) / a_second;
-        if (seconds < 360000) { /* 100 hours: else nobody waits for it */
-            snprintf(left, sizeof left, ", %.0f:%02.0f left", floor(seconds / 60),
-                     fmod(floor(seconds), 60));
-        }
+        say_left(left, sizeof left, (double)(total - (done < total ? done : total)) / a_second);
     }
     /* 80 columns: 28, the bar's 17 and 33 */
     snprintf(line, sizeof line, "%.27s %s %3.0f %%, %s/s%s", what, bar, share * 100.0, rate, left);
@@ -121,6 +126,25 @@ int progress_overall(const char *what, uint64_t done, uint64_t total)
 {
     overall = true;
     draw(what, done, total);
+    return interrupt_pending();
+}
+
+int progress_pieces(const char *what, uint64_t done, uint64_t total, uint64_t fresh, double seconds)
+{
+    overall = true;
+    if (total > 0 && is_time()) {
+        char line[160], bar[TRANSFER_WIDTH + 3], rate[40] = "", left[32] = "";
+        double share = done < total ? (double)done / (double)total : 1.0;
+        draw_bar(bar, TRANSFER_WIDTH, share);
+        if (fresh > 0 && seconds > 0) {
+            double each = seconds / (double)fresh;
+            snprintf(rate, sizeof rate, ", %.0f an hour", 3600 / each);
+            say_left(left, sizeof left, each * (double)(total - (done < total ? done : total)));
+        }
+        snprintf(line, sizeof line, "%.16s %s %" PRIu64 "/%" PRIu64 "%s%s", what, bar, done, total,
+                 rate, left);
+        report_draw(line);
+    }
     return interrupt_pending();
 }
 

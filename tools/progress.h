@@ -19,6 +19,12 @@ void progress_overall_end(void);
  * follow from received, the bytes that have come in this run. progress_end wipes it. */
 void progress_transfer(const char *what, uint64_t done, uint64_t total, uint64_t received);
 
+/* For many pieces of work one after the other: done of total with their rate and the time left, which
+ * follow from fresh, those done in this run, over seconds. Until progress_overall_end the parts draw
+ * nothing. */
+int progress_pieces(const char *what, uint64_t done, uint64_t total, uint64_t fresh,
+                    double seconds);
+
 /* Seconds of a clock that never goes back. */
 double clock_seconds(void);
 

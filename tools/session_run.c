@@ -6,6 +6,7 @@
 #include "tools/interrupt.h"
 #include "tools/model_choice.h"
 #include "tools/output.h"
+#include "tools/picture_cache.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/text_bytes.h"
@@ -33,7 +34,7 @@ int run_init(run *r, const cli_options *options)
          options->given[FLAG_REPETITION_PENALTY] || options->given[FLAG_PRESENCE_PENALTY])) {
         report_note("the sampler flags have no effect at --temperature 0");
     }
-    return EXIT_DONE;
+    return picture_cache_open(options, &r->cache);
 }
 
 /* Pictures come with every command but these, where they are operands or come later. */
@@ -64,14 +65,19 @@ static int open_model(run *r)
     return interrupt_pending() ? EXIT_INTERRUPTED : EXIT_DONE;
 }
 
-static int open_session(run *r)
+ocelli_status run_session_open(const run *r, ocelli_session **out, ocelli_error *err)
 {
     ocelli_session_options options = OCELLI_SESSION_OPTIONS_INIT;
-    ocelli_error err = {OCELLI_OK, ""};
     options.context_tokens = r->options->context;
     options.special_tokens_in_text = r->options->special_tokens;
     options.vision_ids = r->options->vision_ids;
-    if (ocelli_session_open(&r->session, r->model, &options, &err) != OCELLI_OK) {
+    return ocelli_session_open(out, r->model, &options, err);
+}
+
+static int open_session(run *r)
+{
+    ocelli_error err = {OCELLI_OK, ""};
+    if (run_session_open(r, &r->session, &err) != OCELLI_OK) {
         return report_failure(&err);
     }
     return EXIT_DONE;
@@ -100,6 +106,7 @@ void run_close(run *r)
 {
     ocelli_session_close(r->session);
     ocelli_model_close(r->model);
+    ocelli_visual_cache_close(r->cache);
     free(r->model_path);
     free(r->system);
     memset(r, 0, sizeof *r);
@@ -220,21 +227,27 @@ static void say_why_it_ended(const run *r, ocelli_stop stop)
     }
 }
 
+void run_generate_options(const cli_options *options, ocelli_generate_options *out)
+{
+    *out = (ocelli_generate_options)OCELLI_GENERATE_OPTIONS_INIT;
+    out->max_tokens = (size_t)options->max_tokens;
+    out->temperature = (float)options->temperature;
+    out->top_k = (int)options->top_k;
+    out->top_p = (float)options->top_p;
+    out->min_p = (float)options->min_p;
+    out->repetition_penalty = (float)options->repetition_penalty;
+    out->presence_penalty = (float)options->presence_penalty;
+    out->seed = options->seed;
+    out->stop_repetition = !options->no_repetition_stop;
+    out->progress = progress_show;
+}
+
 int run_answer(run *r, const char *prefix, bool silent, const medium *media, size_t count,
                answer *out)
 {
-    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
+    ocelli_generate_options options;
     ocelli_error err = {OCELLI_OK, ""};
-    options.max_tokens = (size_t)r->options->max_tokens;
-    options.temperature = (float)r->options->temperature;
-    options.top_k = (int)r->options->top_k;
-    options.top_p = (float)r->options->top_p;
-    options.min_p = (float)r->options->min_p;
-    options.repetition_penalty = (float)r->options->repetition_penalty;
-    options.presence_penalty = (float)r->options->presence_penalty;
-    options.seed = r->options->seed;
-    options.stop_repetition = !r->options->no_repetition_stop;
-    options.progress = progress_show;
+    run_generate_options(r->options, &options);
     options.choose = r->choose;
     options.choose_user = r->choose_user;
 
@@ -244,8 +257,12 @@ int run_answer(run *r, const char *prefix, bool silent, const medium *media, siz
         ocelli_visual_info info = {.struct_size = sizeof info};
         ocelli_visual_describe(media[i].visual, &info);
         out->encode_seconds += info.encode_seconds;
+        out->cache_seconds += info.cache_seconds;
         out->image_tokens += info.tokens;
+        out->from_memory += info.hit == OCELLI_HIT_MEMORY;
+        out->from_disk += info.hit == OCELLI_HIT_DISK;
     }
+    out->media = count;
     stream s = {prefix, silent || r->options->json, false};
     ocelli_status status =
         ocelli_session_generate(r->session, &options, on_piece, &s, &out->result, &err);
@@ -286,9 +303,13 @@ cJSON *run_answer_json(const run *r, const char *question, const answer *a)
     json_count(object, "image_tokens", a->image_tokens);
     json_count(object, "reused_tokens", a->result.reused_tokens);
     json_count(object, "new_tokens", a->result.new_tokens);
+    cJSON *cached = cJSON_AddObjectToObject(object, "cached");
+    json_count(cached, "memory", a->from_memory);
+    json_count(cached, "disk", a->from_disk);
     seconds = cJSON_AddObjectToObject(object, "seconds");
     json_seconds(seconds, "load", r->load_seconds);
     json_seconds(seconds, "encode", a->encode_seconds);
+    json_seconds(seconds, "cache", a->cache_seconds);
     json_seconds(seconds, "prefill", a->result.prefill_seconds);
     json_seconds(seconds, "decode", a->result.decode_seconds);
     json_text(object, "model", r->model_path);
@@ -306,7 +327,13 @@ void run_timings(const run *r, const answer *a)
     struct rusage usage;
     uint64_t computed = a->result.prompt_tokens - a->result.reused_tokens;
     report_plain("load     %10.3f s", r->load_seconds);
-    report_plain("encode   %10.3f s, %" PRIu64 " image tokens", a->encode_seconds, a->image_tokens);
+    char hits[96];
+    picture_cache_label(hits, sizeof hits, a->media, a->from_memory, a->from_disk);
+    report_plain("encode   %10.3f s, %" PRIu64 " image tokens%s", a->encode_seconds,
+                 a->image_tokens, hits);
+    if (picture_cache_folder(r->options) != NULL && a->media > 0) {
+        report_plain("cache    %10.3f s", a->cache_seconds);
+    }
     report_plain("prefill  %10.3f s, %" PRIu64 " tokens (%.1f/s), %" PRIu64 " more from the cache",
                  a->result.prefill_seconds, computed, rate(computed, a->result.prefill_seconds),
                  a->result.reused_tokens);

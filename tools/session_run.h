@@ -18,6 +18,7 @@ typedef struct medium {
     /* Of a clip: */
     double fps;            /* of the folder */
     bool fps_assumed;      /* nobody said it */
+    bool fps_mean;         /* what comes of times of their own */
     size_t frames_found;   /* in the folder */
     double used_fps;       /* frames used to a second */
     size_t frame_count;    /* used */
@@ -34,20 +35,27 @@ typedef struct run {
     bool begun;              /* a message has been added */
     bool broken;             /* run_open failed, and would again */
     double load_seconds;
-    ocelli_choose_fn choose; /* of every answer; NULL: none */
+    ocelli_visual_cache *cache; /* of what is encoded; NULL with --dry-run */
+    ocelli_choose_fn choose;    /* of every answer; NULL: none */
     void *choose_user;
 } run;
 
 typedef struct answer {
     ocelli_result result;
-    double encode_seconds; /* of the media of this answer */
+    double encode_seconds, cache_seconds; /* of the media of this answer */
     uint64_t image_tokens;
+    size_t media, from_memory, from_disk; /* how many there are, and those the cache had */
 } answer;
 
 int run_init(run *r, const cli_options *options);
 /* Opens the model and the session, once. After a failure it fails again, without a word. */
 int run_open(run *r);
 void run_close(run *r);
+
+/* Another session of the run's model, and the options of its answers, as the flags ask for them: for
+ * those who answer several at a time. The session is the caller's. */
+ocelli_status run_session_open(const run *r, ocelli_session **out, ocelli_error *err);
+void run_generate_options(const cli_options *options, ocelli_generate_options *out);
 
 /* Forgets the conversation. */
 void run_restart(run *r);

@@ -1,26 +1,11 @@
 /* synth_values.c - see synth_values.h. */
 #include "tools/synth_values.h"
+#include "tools/stable_hash.h"
 
 #include <math.h>
 #include <string.h>
 
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
-
-static uint64_t hash_name(const char *name)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (; *name != '\0'; name++) {
-        hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001B3);
-    }
-    return hash;
-}
-
-static inline uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
 
 static uint16_t to_bf16(double value)
 {
@@ -34,7 +19,7 @@ void synth_source_open(synth_source *out, const char *name, uint64_t seed, doubl
                        double deviation)
 {
     double step = deviation / sqrt(21845.0);
-    out->key = hash_name(name) ^ seed;
+    out->key = stable_hash_text(name) ^ seed;
     for (int level = 0; level < SYNTH_LEVELS; level++) {
         double offset = (double)(level - 510) * step; /* a statement of its own: never fused */
         double value = mean + offset;
@@ -53,7 +38,7 @@ void synth_source_fill(const synth_source *source, uint64_t begin, size_t count,
     uint64_t state = source->key + begin / 2 * GOLDEN;
     for (size_t i = 0; i < count; i += 2) {
         state += GOLDEN;
-        uint64_t word = mix(state);
+        uint64_t word = stable_mix(state);
         uint64_t pairs =
             (word & UINT64_C(0x00ff00ff00ff00ff)) + ((word >> 8) & UINT64_C(0x00ff00ff00ff00ff));
         uint64_t sums =

@@ -136,6 +136,27 @@ char *text_unescape(const char *text)
     return out;
 }
 
+char *text_from_hex(const char *hex)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t length = strlen(hex) / 2;
+    char *out =
+        strlen(hex) % 2 == 0 && strspn(hex, digits) == 2 * length ? malloc(length + 1) : NULL;
+    for (size_t i = 0; out != NULL && i < length; i++) {
+        size_t high = (size_t)(strchr(digits, hex[2 * i]) - digits);
+        size_t low = (size_t)(strchr(digits, hex[2 * i + 1]) - digits);
+        out[i] = (char)(unsigned char)(high * 16 + low);
+        if (out[i] == '\0') {
+            free(out);
+            return NULL;
+        }
+    }
+    if (out != NULL) {
+        out[length] = '\0';
+    }
+    return out;
+}
+
 char *text_copy(const char *text)
 {
     size_t size = strlen(text) + 1;

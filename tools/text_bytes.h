@@ -26,6 +26,10 @@ char *text_valid(const char *text);
  * stand for; other pairs stay. NULL: no memory. */
 char *text_unescape(const char *text);
 
+/* A new string, freed by the caller: the bytes that hex, lower-case digits in pairs, stands for. NULL:
+ * hex is something else, or holds a NUL, or no memory. */
+char *text_from_hex(const char *hex);
+
 /* A new copy, freed by the caller. NULL: no memory. */
 char *text_copy(const char *text);
 

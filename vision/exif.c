@@ -130,6 +130,30 @@ static int orientation_of_png(span file)
     return 1;
 }
 
+static uint32_t read_little32(const unsigned char *at)
+{
+    return read32(at, false);
+}
+
+/* The EXIF chunk stands behind the pixels, as a rule; chunks are padded to an even length. */
+static int orientation_of_webp(span file)
+{
+    size_t at = 12;
+    while (file.size > at && file.size - at >= 8) {
+        size_t length = read_little32(file.bytes + at + 4);
+        if (length > file.size - at - 8) {
+            return 1;
+        }
+        if (memcmp(file.bytes + at, "EXIF", 4) == 0) {
+            span chunk = {file.bytes + at + 8, length};
+            skip_exif_name(&chunk);
+            return orientation_of_tiff(chunk);
+        }
+        at += 8 + length + (length & 1);
+    }
+    return 1;
+}
+
 int oc_exif_orientation(const void *bytes, size_t size)
 {
     span file = {bytes, size};
@@ -138,6 +162,10 @@ int oc_exif_orientation(const void *bytes, size_t size)
     }
     if (size >= 8 && memcmp(bytes, "\x89PNG\r\n\x1A\n", 8) == 0) {
         return orientation_of_png(file);
+    }
+    if (size >= 12 && memcmp(file.bytes, "RIFF", 4) == 0 &&
+        memcmp(file.bytes + 8, "WEBP", 4) == 0) {
+        return orientation_of_webp(file);
     }
     return 1;
 }

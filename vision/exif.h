@@ -1,4 +1,4 @@
-/* exif.h - the orientation tag, of JPEG (APP1) and PNG (eXIf chunk). */
+/* exif.h - the orientation tag, of JPEG (APP1), PNG (eXIf chunk) and WebP (EXIF chunk). */
 #ifndef OC_VISION_EXIF_H
 #define OC_VISION_EXIF_H
 

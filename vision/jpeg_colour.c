@@ -3,6 +3,7 @@
 #include "vision/jpeg_planes.h"
 
 #include "runtime/base/memory.h"
+#include "vision/ink.h"
 
 static uint8_t clip(int value)
 {
@@ -95,13 +96,6 @@ static void convert_ycc(uint8_t rgb[3], int y, int cb, int cr)
     rgb[2] = clip(y + ((116130 * cb + HALF) >> BITS));              /* 1.772 */
 }
 
-/* colour is the ink's inverse, black the black's: Pillow's rounding. */
-static uint8_t add_black(uint8_t colour, uint8_t black)
-{
-    unsigned product = (255u - colour) * black + 128;
-    return (uint8_t)(black - ((product + (product >> 8)) >> 8));
-}
-
 static void convert_row(uint8_t *rgb, const uint8_t *const rows[4], int width,
                         oc_jpeg_colour colour)
 {
@@ -122,7 +116,7 @@ static void convert_row(uint8_t *rgb, const uint8_t *const rows[4], int width,
         for (int x = 0; x < width; x++) {
             for (int i = 0; i < 3; i++) {
                 uint8_t *ink = &rgb[3 * (size_t)x + (size_t)i];
-                *ink = add_black((uint8_t)(*ink ^ turn), rows[3][x]);
+                *ink = oc_ink_light((uint8_t)(*ink ^ turn), rows[3][x]);
             }
         }
     }

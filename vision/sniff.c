@@ -10,7 +10,7 @@ typedef struct signature {
     uint8_t offset, length;
     const char *bytes;
     oc_sniff_kind kind;
-    const char *what, *advice;
+    const char *what, *advice, *format;
 } signature;
 
 static const char CONVERT[] = "convert it to PNG or JPEG first, for example: "
@@ -27,60 +27,61 @@ static const char TAKE_FRAMES[] = "take frames out of it first, for example: "
 static const char SAVE_AGAIN[] = "download or save the picture itself again";
 
 static const signature SIGNATURES[] = {
-    {0, 8, "\x89PNG\r\n\x1A\n", OC_SNIFF_PNG, "PNG", NULL},
+    {0, 8, "\x89PNG\r\n\x1A\n", OC_SNIFF_PNG, "PNG", NULL, "png"},
     {0, 4, "\x89PNG", OC_SNIFF_OTHER,
-     "a PNG picture whose first bytes were changed, as a transfer in text mode does", SAVE_AGAIN},
-    {0, 2, "\xFF\xD8", OC_SNIFF_JPEG, "JPEG", NULL},
-    {0, 6, "GIF87a", OC_SNIFF_PICTURE, "GIF", CONVERT},
-    {0, 6, "GIF89a", OC_SNIFF_PICTURE, "GIF", CONVERT},
-    {0, 4, "II*\0", OC_SNIFF_PICTURE, "TIFF", CONVERT},
-    {0, 4, "MM\0*", OC_SNIFF_PICTURE, "TIFF", CONVERT},
-    {0, 4, "II+\0", OC_SNIFF_PICTURE, "BigTIFF", CONVERT},
-    {0, 4, "MM\0+", OC_SNIFF_PICTURE, "BigTIFF", CONVERT},
-    {0, 4, "8BPS", OC_SNIFF_PICTURE, "PSD (Photoshop)", CONVERT},
-    {0, 12, "\0\0\0\x0CjP  \r\n\x87\n", OC_SNIFF_PICTURE, "JPEG 2000", CONVERT},
-    {0, 4, "\xFF\x4F\xFF\x51", OC_SNIFF_PICTURE, "JPEG 2000", CONVERT},
-    {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", OC_SNIFF_PICTURE, "JPEG XL", CONVERT},
-    {0, 2, "\xFF\x0A", OC_SNIFF_PICTURE, "JPEG XL", CONVERT},
-    {0, 4, "\0\0\1\0", OC_SNIFF_PICTURE, "ICO (icon)", CONVERT},
-    {0, 4, "\0\0\2\0", OC_SNIFF_PICTURE, "TGA (or CUR)", CONVERT},
-    {0, 4, "icns", OC_SNIFF_PICTURE, "ICNS (icon)", CONVERT},
-    {0, 4, "qoif", OC_SNIFF_PICTURE, "QOI", CONVERT},
-    {0, 10, "#?RADIANCE", OC_SNIFF_PICTURE, "HDR (Radiance)", CONVERT},
-    {0, 6, "#?RGBE", OC_SNIFF_PICTURE, "HDR (Radiance)", CONVERT},
-    {0, 4, "\x76\x2F\x31\x01", OC_SNIFF_PICTURE, "OpenEXR", CONVERT},
-    {0, 4, "\x53\x80\xF6\x34", OC_SNIFF_PICTURE, "PIC (Softimage)", CONVERT},
-    {0, 4, "DDS ", OC_SNIFF_PICTURE, "DDS", CONVERT},
-    {0, 8, "FUJIFILM", OC_SNIFF_PICTURE, "RAF (raw photo)", CONVERT},
-    {0, 9, "gimp xcf ", OC_SNIFF_PICTURE, "XCF (GIMP)", CONVERT},
-    {0, 2, "\x01\xDA", OC_SNIFF_PICTURE, "SGI", CONVERT},
-    {0, 3, "BPG", OC_SNIFF_PICTURE, "BPG", CONVERT},
-    {0, 4, "%!PS", OC_SNIFF_PICTURE, "PostScript", CONVERT_PDF},
-    {0, 5, "%PDF-", OC_SNIFF_OTHER, "a PDF document", CONVERT_PDF},
-    {0, 4, "PK\3\4", OC_SNIFF_OTHER, "a ZIP archive (or an office document)", EXTRACT},
-    {0, 4, "PK\5\6", OC_SNIFF_OTHER, "an empty ZIP archive", EXTRACT},
-    {0, 2, "\x1F\x8B", OC_SNIFF_OTHER, "a gzip archive", EXTRACT},
+     "a PNG picture whose first bytes were changed, as a transfer in text mode does", SAVE_AGAIN,
+     NULL},
+    {0, 2, "\xFF\xD8", OC_SNIFF_JPEG, "JPEG", NULL, "jpeg"},
+    {0, 6, "GIF87a", OC_SNIFF_GIF, "GIF", CONVERT, "gif"},
+    {0, 6, "GIF89a", OC_SNIFF_GIF, "GIF", CONVERT, "gif"},
+    {0, 4, "II*\0", OC_SNIFF_TIFF, "TIFF", CONVERT, "tiff"},
+    {0, 4, "MM\0*", OC_SNIFF_TIFF, "TIFF", CONVERT, "tiff"},
+    {0, 4, "II+\0", OC_SNIFF_TIFF, "BigTIFF", CONVERT, "tiff"},
+    {0, 4, "MM\0+", OC_SNIFF_TIFF, "BigTIFF", CONVERT, "tiff"},
+    {0, 4, "8BPS", OC_SNIFF_PICTURE, "PSD (Photoshop)", CONVERT, "psd"},
+    {0, 12, "\0\0\0\x0CjP  \r\n\x87\n", OC_SNIFF_PICTURE, "JPEG 2000", CONVERT, "jp2"},
+    {0, 4, "\xFF\x4F\xFF\x51", OC_SNIFF_PICTURE, "JPEG 2000", CONVERT, "jp2"},
+    {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", OC_SNIFF_PICTURE, "JPEG XL", CONVERT, "jxl"},
+    {0, 2, "\xFF\x0A", OC_SNIFF_PICTURE, "JPEG XL", CONVERT, "jxl"},
+    {0, 4, "\0\0\1\0", OC_SNIFF_PICTURE, "ICO (icon)", CONVERT, "ico"},
+    {0, 4, "\0\0\2\0", OC_SNIFF_PICTURE, "TGA (or CUR)", CONVERT, "tga"},
+    {0, 4, "icns", OC_SNIFF_PICTURE, "ICNS (icon)", CONVERT, "icns"},
+    {0, 4, "qoif", OC_SNIFF_PICTURE, "QOI", CONVERT, "qoi"},
+    {0, 10, "#?RADIANCE", OC_SNIFF_PICTURE, "HDR (Radiance)", CONVERT, "hdr"},
+    {0, 6, "#?RGBE", OC_SNIFF_PICTURE, "HDR (Radiance)", CONVERT, "hdr"},
+    {0, 4, "\x76\x2F\x31\x01", OC_SNIFF_PICTURE, "OpenEXR", CONVERT, "exr"},
+    {0, 4, "\x53\x80\xF6\x34", OC_SNIFF_PICTURE, "PIC (Softimage)", CONVERT, "pic"},
+    {0, 4, "DDS ", OC_SNIFF_PICTURE, "DDS", CONVERT, "dds"},
+    {0, 8, "FUJIFILM", OC_SNIFF_PICTURE, "RAF (raw photo)", CONVERT, "raf"},
+    {0, 9, "gimp xcf ", OC_SNIFF_PICTURE, "XCF (GIMP)", CONVERT, "xcf"},
+    {0, 2, "\x01\xDA", OC_SNIFF_PICTURE, "SGI", CONVERT, "sgi"},
+    {0, 3, "BPG", OC_SNIFF_PICTURE, "BPG", CONVERT, "bpg"},
+    {0, 4, "%!PS", OC_SNIFF_PICTURE, "PostScript", CONVERT_PDF, "ps"},
+    {0, 5, "%PDF-", OC_SNIFF_OTHER, "a PDF document", CONVERT_PDF, NULL},
+    {0, 4, "PK\3\4", OC_SNIFF_OTHER, "a ZIP archive (or an office document)", EXTRACT, NULL},
+    {0, 4, "PK\5\6", OC_SNIFF_OTHER, "an empty ZIP archive", EXTRACT, NULL},
+    {0, 2, "\x1F\x8B", OC_SNIFF_OTHER, "a gzip archive", EXTRACT, NULL},
     {0, 6,
      "\xFD"
      "7zXZ\0",
-     OC_SNIFF_OTHER, "an xz archive", EXTRACT},
-    {0, 4, "\x28\xB5\x2F\xFD", OC_SNIFF_OTHER, "a Zstandard archive", EXTRACT},
-    {0, 6, "7z\xBC\xAF\x27\x1C", OC_SNIFF_OTHER, "a 7z archive", EXTRACT},
-    {0, 4, "Rar!", OC_SNIFF_OTHER, "a RAR archive", EXTRACT},
+     OC_SNIFF_OTHER, "an xz archive", EXTRACT, NULL},
+    {0, 4, "\x28\xB5\x2F\xFD", OC_SNIFF_OTHER, "a Zstandard archive", EXTRACT, NULL},
+    {0, 6, "7z\xBC\xAF\x27\x1C", OC_SNIFF_OTHER, "a 7z archive", EXTRACT, NULL},
+    {0, 4, "Rar!", OC_SNIFF_OTHER, "a RAR archive", EXTRACT, NULL},
     {0, 4,
      "\x7F"
      "ELF",
-     OC_SNIFF_OTHER, "a program", NULL},
-    {0, 4, "GGUF", OC_SNIFF_OTHER, "a GGUF model file", NULL},
-    {0, 4, "\x1A\x45\xDF\xA3", OC_SNIFF_CLIP, "Matroska or WebM", TAKE_FRAMES},
-    {0, 4, "\0\0\1\xBA", OC_SNIFF_CLIP, "MPEG", TAKE_FRAMES},
-    {0, 4, "\0\0\1\xB3", OC_SNIFF_CLIP, "MPEG", TAKE_FRAMES},
-    {0, 4, "OggS", OC_SNIFF_CLIP, "Ogg", TAKE_FRAMES},
-    {0, 3, "FLV", OC_SNIFF_CLIP, "Flash Video", TAKE_FRAMES},
-    {0, 4, "\x30\x26\xB2\x75", OC_SNIFF_CLIP, "Windows Media", TAKE_FRAMES},
-    {4, 4, "moov", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES},
-    {4, 4, "mdat", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES},
-    {4, 4, "wide", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES},
+     OC_SNIFF_OTHER, "a program", NULL, NULL},
+    {0, 4, "GGUF", OC_SNIFF_OTHER, "a GGUF model file", NULL, NULL},
+    {0, 4, "\x1A\x45\xDF\xA3", OC_SNIFF_CLIP, "Matroska or WebM", TAKE_FRAMES, NULL},
+    {0, 4, "\0\0\1\xBA", OC_SNIFF_CLIP, "MPEG", TAKE_FRAMES, NULL},
+    {0, 4, "\0\0\1\xB3", OC_SNIFF_CLIP, "MPEG", TAKE_FRAMES, NULL},
+    {0, 4, "OggS", OC_SNIFF_CLIP, "Ogg", TAKE_FRAMES, NULL},
+    {0, 3, "FLV", OC_SNIFF_CLIP, "Flash Video", TAKE_FRAMES, NULL},
+    {0, 4, "\x30\x26\xB2\x75", OC_SNIFF_CLIP, "Windows Media", TAKE_FRAMES, NULL},
+    {4, 4, "moov", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES, NULL},
+    {4, 4, "mdat", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES, NULL},
+    {4, 4, "wide", OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES, NULL},
 };
 
 static bool has(const unsigned char *bytes, size_t size, size_t offset, const char *what,
@@ -89,16 +90,34 @@ static bool has(const unsigned char *bytes, size_t size, size_t offset, const ch
     return size >= offset + length && memcmp(bytes + offset, what, length) == 0;
 }
 
+/* Of a file type box: its brand, and where size reaches further, those it is compatible with. */
+static bool has_brand(const unsigned char *bytes, size_t size, const char *const *brands,
+                      size_t count)
+{
+    enum { MAJOR = 8, VERSION = 12, MOST_BYTES = 64 };
+    size_t length = size < 4 ? 0 : (size_t)bytes[2] << 8 | bytes[3]; /* of the box; it is short */
+    size_t end = length < MOST_BYTES ? length : MOST_BYTES;
+    end = end > MAJOR + 4 ? end : MAJOR + 4;
+    for (size_t at = MAJOR; at + 4 <= end; at += 4) {
+        for (size_t i = 0; at != VERSION && i < count; i++) {
+            if (has(bytes, size, at, brands[i], 4)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* RIFF and ISO media files say further on what they hold. */
 static bool sniff_container(oc_sniff *out, const unsigned char *bytes, size_t size)
 {
     if (has(bytes, size, 0, "RIFF", 4)) {
         if (has(bytes, size, 8, "WEBP", 4)) {
-            *out = (oc_sniff){OC_SNIFF_PICTURE, "WebP", CONVERT};
+            *out = (oc_sniff){OC_SNIFF_WEBP, "WebP", CONVERT, "webp"};
         } else if (has(bytes, size, 8, "AVI ", 4)) {
-            *out = (oc_sniff){OC_SNIFF_CLIP, "AVI", TAKE_FRAMES};
+            *out = (oc_sniff){OC_SNIFF_CLIP, "AVI", TAKE_FRAMES, NULL};
         } else {
-            *out = (oc_sniff){OC_SNIFF_OTHER, "a RIFF file without a picture", NULL};
+            *out = (oc_sniff){OC_SNIFF_OTHER, "a RIFF file without a picture", NULL, NULL};
         }
         return true;
     }
@@ -108,36 +127,50 @@ static bool sniff_container(oc_sniff *out, const unsigned char *bytes, size_t si
     static const char *const AVIF_BRANDS[] = {"avif", "avis"};
     static const char *const HEIC_BRANDS[] = {"heic", "heix", "heim", "heis", "hevc",
                                               "hevx", "mif1", "msf1", "heif"};
-    for (size_t i = 0; i < sizeof AVIF_BRANDS / sizeof *AVIF_BRANDS; i++) {
-        if (has(bytes, size, 8, AVIF_BRANDS[i], 4)) {
-            *out = (oc_sniff){OC_SNIFF_PICTURE, "AVIF", CONVERT};
-            return true;
-        }
+    bool general = has(bytes, size, 8, "mif1", 4) || has(bytes, size, 8, "msf1", 4);
+    if (has_brand(bytes, general ? size : (size < 12 ? size : 12), AVIF_BRANDS,
+                  sizeof AVIF_BRANDS / sizeof *AVIF_BRANDS)) {
+        *out = (oc_sniff){OC_SNIFF_AVIF, "AVIF", CONVERT, "avif"};
+    } else if (has_brand(bytes, size < 12 ? size : 12, HEIC_BRANDS,
+                         sizeof HEIC_BRANDS / sizeof *HEIC_BRANDS)) {
+        *out = (oc_sniff){OC_SNIFF_HEIC, "HEIC", CONVERT_HEIC, "heic"};
+    } else {
+        *out = (oc_sniff){OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES, NULL};
     }
-    for (size_t i = 0; i < sizeof HEIC_BRANDS / sizeof *HEIC_BRANDS; i++) {
-        if (has(bytes, size, 8, HEIC_BRANDS[i], 4)) {
-            *out = (oc_sniff){OC_SNIFF_PICTURE, "HEIC", CONVERT_HEIC};
-            return true;
-        }
-    }
-    *out = (oc_sniff){OC_SNIFF_CLIP, "QuickTime or MP4", TAKE_FRAMES};
     return true;
+}
+
+/* Behind "P1" to "P6": blanks, then a number, a comment or the end of what there is to see. A text
+ * that begins so goes on with something else. */
+static bool looks_like_pnm(const unsigned char *bytes, size_t size)
+{
+    if (size < 3 || bytes[0] != 'P' || bytes[1] < '1' || bytes[1] > '6') {
+        return false;
+    }
+    size_t at = 2;
+    while (at < size && at < 64 && (bytes[at] == ' ' || (bytes[at] >= '\t' && bytes[at] <= '\r'))) {
+        at++;
+    }
+    bool is_number = at < size && bytes[at] >= '0' && bytes[at] <= '9';
+    bool is_negative = size - at > 1 && bytes[at] == '-' && bytes[at + 1] >= '0' &&
+                       bytes[at + 1] <= '9'; /* to be refused as what it is */
+    return at == size || bytes[at] == '#' || (at > 2 && (at == 64 || is_number || is_negative));
 }
 
 /* "BM" and "P6" are short: the next bytes must make sense too. */
 static bool sniff_short(oc_sniff *out, const unsigned char *bytes, size_t size)
 {
     if (has(bytes, size, 0, "BM", 2) && (size < 18 || (bytes[15] | bytes[16] | bytes[17]) == 0)) {
-        *out = (oc_sniff){OC_SNIFF_BMP, "BMP", NULL};
+        *out = (oc_sniff){OC_SNIFF_BMP, "BMP", NULL, "bmp"};
         return true;
     }
-    if (size >= 3 && bytes[0] == 'P' && bytes[1] >= '1' && bytes[1] <= '6' &&
-        (memchr(" \t\r\n\v\f#", bytes[2], 7) != NULL)) {
-        *out = (oc_sniff){OC_SNIFF_PNM, "PNM", NULL};
+    if (looks_like_pnm(bytes, size)) {
+        *out = (oc_sniff){OC_SNIFF_PNM, "PNM", NULL, "pnm"};
         return true;
     }
     if (size >= 3 && bytes[0] == 'P' && memchr("7fF", bytes[1], 3) != NULL && bytes[2] == '\n') {
-        *out = (oc_sniff){OC_SNIFF_PICTURE, bytes[1] == '7' ? "PAM" : "PFM", CONVERT};
+        bool pam = bytes[1] == '7';
+        *out = (oc_sniff){OC_SNIFF_PICTURE, pam ? "PAM" : "PFM", CONVERT, pam ? "pam" : "pfm"};
         return true;
     }
     return false;
@@ -203,7 +236,7 @@ static oc_sniff sniff_text(const unsigned char *bytes, size_t size)
 {
     if (begins_with(bytes, size, "version https://git-lfs")) {
         return (oc_sniff){OC_SNIFF_OTHER, "a Git LFS pointer to one",
-                          "fetch the picture with: git lfs pull"};
+                          "fetch the picture with: git lfs pull", NULL};
     }
     if (has(bytes, size, 0, "\xEF\xBB\xBF", 3)) {
         bytes += 3;
@@ -214,45 +247,45 @@ static oc_sniff sniff_text(const unsigned char *bytes, size_t size)
         size--;
     }
     if (size == 0) {
-        return (oc_sniff){OC_SNIFF_OTHER, "a file of blanks", SAVE_AGAIN};
+        return (oc_sniff){OC_SNIFF_OTHER, "a file of blanks", SAVE_AGAIN, NULL};
     }
     if (bytes[0] == '<') {
         if (contains(bytes, size, "<svg")) {
-            return (oc_sniff){OC_SNIFF_PICTURE, "SVG", CONVERT_SVG};
+            return (oc_sniff){OC_SNIFF_PICTURE, "SVG", CONVERT_SVG, "svg"};
         }
         if (contains(bytes, size, "<html") || contains(bytes, size, "<!doctype html")) {
-            return (oc_sniff){OC_SNIFF_OTHER, "an HTML page", SAVE_AGAIN};
+            return (oc_sniff){OC_SNIFF_OTHER, "an HTML page", SAVE_AGAIN, NULL};
         }
-        return (oc_sniff){OC_SNIFF_OTHER, "an XML or HTML text", SAVE_AGAIN};
+        return (oc_sniff){OC_SNIFF_OTHER, "an XML or HTML text", SAVE_AGAIN, NULL};
     }
     if (bytes[0] == '{' || bytes[0] == '[') {
-        return (oc_sniff){OC_SNIFF_OTHER, "a JSON text", SAVE_AGAIN};
+        return (oc_sniff){OC_SNIFF_OTHER, "a JSON text", SAVE_AGAIN, NULL};
     }
     if (begins_with(bytes, size, "data:image/")) {
-        return (oc_sniff){OC_SNIFF_OTHER, "a data: URL",
-                          "decode its base64 part into a file first"};
+        return (oc_sniff){OC_SNIFF_OTHER, "a data: URL", "decode its base64 part into a file first",
+                          NULL};
     }
-    return (oc_sniff){OC_SNIFF_OTHER, "a text", SAVE_AGAIN};
+    return (oc_sniff){OC_SNIFF_OTHER, "a text", SAVE_AGAIN, NULL};
 }
 
 oc_sniff oc_sniff_bytes(const void *data, size_t size)
 {
     const unsigned char *bytes = data;
-    oc_sniff found = {OC_SNIFF_UNKNOWN, NULL, NULL};
+    oc_sniff found = {OC_SNIFF_UNKNOWN, NULL, NULL, NULL};
     if (size == 0) {
-        return (oc_sniff){OC_SNIFF_OTHER, "an empty file", SAVE_AGAIN};
+        return (oc_sniff){OC_SNIFF_OTHER, "an empty file", SAVE_AGAIN, NULL};
     }
     for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++) {
         const signature *entry = &SIGNATURES[i];
         if (has(bytes, size, entry->offset, entry->bytes, entry->length)) {
-            return (oc_sniff){entry->kind, entry->what, entry->advice};
+            return (oc_sniff){entry->kind, entry->what, entry->advice, entry->format};
         }
     }
     if (sniff_container(&found, bytes, size) || sniff_short(&found, bytes, size)) {
         return found;
     }
     if (looks_like_tga(bytes, size)) {
-        return (oc_sniff){OC_SNIFF_PICTURE, "TGA", CONVERT};
+        return (oc_sniff){OC_SNIFF_PICTURE, "TGA", CONVERT, "tga"};
     }
     size_t looked_at = size < 512 ? size : 512;
     if (is_text(bytes, looked_at)) {

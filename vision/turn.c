@@ -79,7 +79,10 @@ ocelli_status oc_image_turn(ocelli_image *image, int orientation, ocelli_error *
     bool from_right = orientation == 7 || orientation == 8;
     transpose(turned, image, from_bottom, from_right);
     oc_free(image->rgb);
-    int width = image->width;
-    *image = (ocelli_image){.rgb = turned, .width = image->height, .height = width};
+    *image = (ocelli_image){.rgb = turned,
+                            .width = image->height,
+                            .height = image->width,
+                            .full_width = image->full_height,
+                            .full_height = image->full_width};
     return OCELLI_OK;
 }

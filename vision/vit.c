@@ -31,14 +31,16 @@ typedef struct pass {
     const oc_vit_config *config;
     const oc_compute *compute;
     oc_arena *arena;
-    size_t grid_h, grid_w, count; /* patches */
-    float *x;                     /* [count, hidden]; with windows in their order */
-    float *cosine, *sine;         /* [count, head_dim / 2]; rows as those of x */
-    size_t cell_rows, cells;      /* merge^2 rows are a cell; count / cell_rows of them */
-    /* NULL without windows; see vit_windows.h. */
+    size_t grid_h, grid_w;     /* patches of a group */
+    size_t groups, group_rows; /* rows of each: grid_h * grid_w */
+    size_t count;              /* rows of all */
+    float *x;                  /* [count, hidden]; with windows in their order */
+    float *cosine, *sine;      /* [count, head_dim / 2]; rows as those of x */
+    size_t cell_rows, cells;   /* merge^2 rows are a cell; count / cell_rows of them */
+    /* NULL without windows; see vit_windows.h. One group after another. */
     size_t *order;                  /* [cells] */
     size_t *ends;                   /* [windows] */
-    size_t windows, largest_window; /* how many; rows of the largest */
+    size_t windows, largest_window; /* of all groups; rows of the largest */
     /* One of each is used: bfloat16 or float32. */
     uint16_t *qkv_halves;      /* [count, 3 * hidden] */
     float *qkv;                /* [count, 3 * hidden] */
@@ -108,6 +110,11 @@ static void tell(const oc_trace *trace, const char *name, const pass *p)
     }
 }
 
+static bool is_stopped(const oc_trace *trace)
+{
+    return trace != NULL && trace->stop != NULL && *trace->stop;
+}
+
 /* x = patches Wt + b. Patches that the caller did not cut are cut here, into the memory that qkv
  * will use next. */
 static void embed_patches(pass *p, const oc_vit_input *input)
@@ -119,8 +126,12 @@ static void embed_patches(pass *p, const oc_vit_input *input)
     if (patches == NULL) {
         float *cut = oc_arena_take(p->arena, p->count * patch_values, sizeof *cut);
         if (cut != NULL) {
-            oc_patches_cut(cut, rule, input->frames, (int)(p->grid_h * (size_t)rule->patch_size),
-                           (int)(p->grid_w * (size_t)rule->patch_size));
+            for (size_t g = 0; g < p->groups; g++) {
+                oc_patches_cut(cut + g * p->group_rows * patch_values, rule,
+                               input->frames + g * (size_t)rule->temporal_patch_size,
+                               (int)(p->grid_h * (size_t)rule->patch_size),
+                               (int)(p->grid_w * (size_t)rule->patch_size));
+            }
         }
         patches = cut;
     }
@@ -150,7 +161,8 @@ static void fill_rope_tables(pass *p)
         }
         float *cosine = p->cosine + i * half;
         float *sine = p->sine + i * half;
-        oc_vit_patch_place(patch, p->grid_w, (size_t)p->config->patch.merge_size, &row, &column);
+        oc_vit_patch_place(patch % p->group_rows, p->grid_w, (size_t)p->config->patch.merge_size,
+                           &row, &column);
         oc_vit_rope_angles(sine, row, column, p->config->head_dim);
         for (size_t j = 0; j < half; j++) {
             float angle = sine[j];
@@ -246,13 +258,15 @@ static void attend_among(const pass *p, size_t first, size_t rows)
     }
 }
 
-/* x += proj(attention(norm1(x))), inside windows or among all rows. */
+/* x += proj(attention(norm1(x))), inside windows or among all rows of a group. */
 static void attend(const pass *p, size_t index)
 {
     const oc_vit_block *block = &p->vit->blocks[index];
     project_in(p, block);
     if (p->windows == 0 || p->config->whole[index]) {
-        attend_among(p, 0, p->count);
+        for (size_t g = 0; g < (is_dry(p) ? 1 : p->groups); g++) {
+            attend_among(p, g * p->group_rows, p->group_rows);
+        }
     } else if (is_dry(p)) {
         attend_among(p, 0, p->largest_window);
     } else {
@@ -423,14 +437,24 @@ static void order_by_windows(pass *p)
     if (side == 0) {
         return;
     }
-    p->windows = oc_vit_window_count(cells_h, cells_w, side);
+    size_t windows = oc_vit_window_count(cells_h, cells_w, side), cells = cells_h * cells_w;
+    p->windows = p->groups * windows;
     p->largest_window = smaller(side, cells_h) * smaller(side, cells_w) * p->cell_rows;
     p->order = oc_arena_take(p->arena, p->cells, sizeof *p->order);
     p->ends = oc_arena_take(p->arena, p->windows, sizeof *p->ends);
     if (!is_dry(p) && !p->arena->overflow) {
         size_t width = p->cell_rows * p->config->hidden;
         float *rows = spare_rows(p);
-        oc_vit_window_order(p->order, p->ends, cells_h, cells_w, side);
+        for (size_t g = 0; g < p->groups; g++) {
+            size_t *order = p->order + g * cells, *ends = p->ends + g * windows;
+            oc_vit_window_order(order, ends, cells_h, cells_w, side);
+            for (size_t i = 0; i < cells; i++) {
+                order[i] += g * cells;
+            }
+            for (size_t i = 0; i < windows; i++) {
+                ends[i] += g * cells;
+            }
+        }
         memcpy(rows, p->x, p->cells * width * sizeof *rows);
         oc_vit_window_move(p->x, rows, p->order, p->cells, width, false);
     }
@@ -457,9 +481,11 @@ static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, si
     }
     if (!is_dry(p)) {
         if (config->position_side > 0) {
-            oc_vit_add_positions(p->x, 0, p->count, p->vit->positions.data, config->position_side,
-                                 config->hidden, p->grid_h, p->grid_w,
-                                 (size_t)config->patch.merge_size);
+            for (size_t g = 0; g < p->groups; g++) {
+                oc_vit_add_positions(p->x + g * p->group_rows * config->hidden, 0, p->group_rows,
+                                     p->vit->positions.data, config->position_side, config->hidden,
+                                     p->grid_h, p->grid_w, (size_t)config->patch.merge_size);
+            }
         }
         fill_rope_tables(p);
     }
@@ -471,6 +497,9 @@ static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, si
         feed_forward(p, &p->vit->blocks[i]);
         snprintf(name, sizeof name, "block_%zu", i);
         tell(trace, name, p);
+        if (is_stopped(trace)) {
+            return;
+        }
         for (size_t t = 0; t < config->tap_count; t++) {
             if (config->taps[t] == i) {
                 merge(p, &p->vit->tap_mergers[t], true, is_dry(p) ? NULL : taps + t * tap_stride);
@@ -480,23 +509,26 @@ static void run(pass *p, const oc_vit_input *input, float *rows, float *taps, si
     merge(p, &p->vit->merger, false, rows);
 }
 
-bool oc_vit_scratch(const oc_vit *vit, const oc_compute *compute, size_t grid_h, size_t grid_w,
-                    size_t *bytes)
+bool oc_vit_scratch(const oc_vit *vit, const oc_compute *compute, size_t groups, size_t grid_h,
+                    size_t grid_w, size_t *bytes)
 {
     oc_arena arena = oc_arena_dry();
     pass p = {.vit = vit,
               .config = &vit->config,
               .compute = compute,
               .arena = &arena,
+              .groups = groups,
               .grid_h = grid_h,
               .grid_w = grid_w};
     size_t most_values;
     /* With this product in range, so is every count the pass multiplies out. */
-    if (!oc_size_mul(grid_h, grid_w, &p.count) ||
+    if (!oc_size_mul(grid_h, grid_w, &p.group_rows) ||
+        !oc_size_mul(p.group_rows, groups, &p.count) ||
         !oc_size_mul(p.count, oc_vit_widest_row(&vit->config), &most_values)) {
         return false;
     }
-    run(&p, &(oc_vit_input){.grid_h = grid_h, .grid_w = grid_w}, NULL, NULL, 0, NULL);
+    run(&p, &(oc_vit_input){.groups = groups, .grid_h = grid_h, .grid_w = grid_w}, NULL, NULL, 0,
+        NULL);
     *bytes = arena.peak;
     return !arena.overflow;
 }
@@ -506,19 +538,21 @@ ocelli_status oc_vit_encode(const oc_vit *vit, const oc_compute *compute, oc_are
                             const oc_trace *trace, ocelli_error *err)
 {
     size_t merge_size = (size_t)vit->config.patch.merge_size;
-    if (input->grid_h == 0 || input->grid_w == 0 || input->grid_h % merge_size != 0 ||
-        input->grid_w % merge_size != 0) {
+    if (input->groups == 0 || input->grid_h == 0 || input->grid_w == 0 ||
+        input->grid_h % merge_size != 0 || input->grid_w % merge_size != 0) {
         return oc_fail(err, OCELLI_E_ARGUMENT,
-                       "a grid of %zu x %zu patches is not whole %zu x %zu blocks", input->grid_h,
-                       input->grid_w, merge_size, merge_size);
+                       "%zu grids of %zu x %zu patches are not whole %zu x %zu blocks",
+                       input->groups, input->grid_h, input->grid_w, merge_size, merge_size);
     }
     pass p = {.vit = vit,
               .config = &vit->config,
               .compute = compute,
               .arena = arena,
+              .groups = input->groups,
               .grid_h = input->grid_h,
               .grid_w = input->grid_w,
-              .count = input->grid_h * input->grid_w};
+              .group_rows = input->grid_h * input->grid_w,
+              .count = input->groups * input->grid_h * input->grid_w};
     size_t mark = oc_arena_mark(arena);
     run(&p, input, rows, taps, tap_stride, trace);
     oc_arena_release(arena, mark);
@@ -526,5 +560,6 @@ ocelli_status oc_vit_encode(const oc_vit *vit, const oc_compute *compute, oc_are
         return oc_fail(err, OCELLI_E_INTERNAL,
                        "the vision tower needs more scratch than was planned");
     }
-    return OCELLI_OK;
+    return is_stopped(trace) ? oc_fail(err, OCELLI_E_CANCELLED, "the vision tower was stopped")
+                             : OCELLI_OK;
 }

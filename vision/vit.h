@@ -1,4 +1,4 @@
-/* vit.h - the vision tower: patches of one temporal group to visual rows and deepstack rows.
+/* vit.h - the vision tower: patches of temporal groups to visual rows and deepstack rows.
  *
  * One tower, whose steps differ by family (the config says how, and zero is Qwen3-VL's):
  *
@@ -8,12 +8,14 @@
  *     Qwen2-VL      none               LayerNorm  quick GELU    whole group                  none
  *
  * All have two-axis rotary positions and mergers with the erf GELU. A temporal group is a picture,
- * or one frame pair of a clip. Groups never see one another, so a clip is encoded group by group
- * and memory is that of one. */
+ * or one frame pair of a clip. Groups never see one another: a long clip is encoded a few at a time,
+ * and memory is that of these. Small ones of one size share a pass, which reads the weights once for
+ * all; no bit depends on it. */
 #ifndef OC_VISION_VIT_H
 #define OC_VISION_VIT_H
 
 #include "runtime/base/arena.h"
+#include "runtime/base/hash.h"
 #include "runtime/weights/loader.h"
 #include "vision/patches.h"
 
@@ -33,6 +35,7 @@ typedef enum oc_vit_mlp {
     OC_VIT_SWIGLU      /* mlp.gate_proj, mlp.up_proj (fc1), mlp.down_proj (fc2) */
 } oc_vit_mlp;
 
+/* Whatever changes what a tower computes is hashed in vit_identity.c too. */
 typedef struct oc_vit_config {
     size_t layers, hidden, heads, head_dim, intermediate;
     size_t out_hidden;    /* width of a visual row = hidden size of the decoder */
@@ -56,7 +59,8 @@ typedef void (*oc_trace_fn)(void *user, const char *name, const float *rows, siz
 typedef struct oc_trace {
     oc_trace_fn fn; /* NULL: nothing is told */
     void *user;
-    bool names_only; /* rows are NULL */
+    bool names_only;  /* rows are NULL */
+    const bool *stop; /* NULL, or looked at after every block: true ends the pass there */
 } oc_trace;
 
 /* Asks loader for every tensor of the tower, in the order that a package stores them. The loader
@@ -65,20 +69,28 @@ ocelli_status oc_vit_load(oc_vit **out, const oc_vit_config *config, oc_loader *
                           ocelli_error *err);
 void oc_vit_close(oc_vit *vit);
 const oc_vit_config *oc_vit_get_config(const oc_vit *vit);
+/* Which tower it is: of its config, and of every byte of its weights as they are held. Two towers of
+ * one identity make the same rows of the same pixels with the same kernels. Reads all weights: a
+ * tenth of a second a gigabyte. */
+oc_hash oc_vit_identity(const oc_vit *vit);
 
-/* One temporal group. Exactly one of patches and frames is given. */
+/* Temporal groups of one size. Exactly one of patches and frames is given. */
 typedef struct oc_vit_input {
-    const float *patches;         /* [grid_h * grid_w, channels * temporal * P * P], block order */
-    const uint8_t *const *frames; /* [temporal] pictures of uint8 [grid_h * P, grid_w * P, 3] */
-    size_t grid_h, grid_w;        /* in patches; multiples of the merge size */
+    /* [groups * grid_h * grid_w, channels * temporal * P * P], a group in block order */
+    const float *patches;
+    /* [groups * temporal] pictures of uint8 [grid_h * P, grid_w * P, 3] */
+    const uint8_t *const *frames;
+    size_t groups;
+    size_t grid_h, grid_w; /* in patches; multiples of the merge size */
 } oc_vit_input;
 
 /* Scratch bytes of one oc_vit_encode; false: more than fits size_t. */
-bool oc_vit_scratch(const oc_vit *vit, const oc_compute *compute, size_t grid_h, size_t grid_w,
-                    size_t *bytes);
+bool oc_vit_scratch(const oc_vit *vit, const oc_compute *compute, size_t groups, size_t grid_h,
+                    size_t grid_w, size_t *bytes);
 
-/* rows [tokens, out_hidden], tokens = grid_h * grid_w / merge^2; tap i's rows at taps + i *
- * tap_stride, same shape. arena must have oc_vit_scratch bytes free. */
+/* rows [groups * tokens, out_hidden], tokens = grid_h * grid_w / merge^2; tap i's rows at taps + i *
+ * tap_stride, same shape. arena must have oc_vit_scratch bytes free.
+ * OCELLI_E_CANCELLED: trace->stop; rows and taps are then not whole. */
 ocelli_status oc_vit_encode(const oc_vit *vit, const oc_compute *compute, oc_arena *arena,
                             const oc_vit_input *input, float *rows, float *taps, size_t tap_stride,
                             const oc_trace *trace, ocelli_error *err);

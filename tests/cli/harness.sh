@@ -6,8 +6,10 @@
 # functions look at these, and end the script at the first thing that is not as it should be.
 set -u
 : "${OCELLI:?the program to test}" "${SAMPLES:?the samples folder}" "${DATA:?the tests folder}"
-unset OCELLI_MODEL OCELLI_CPU OCELLI_HOME NO_COLOR POSIXLY_CORRECT
+unset OCELLI_MODEL OCELLI_CPU OCELLI_HOME OCELLI_CACHE NO_COLOR POSIXLY_CORRECT
 unset HF_ENDPOINT HF_TOKEN HF_HUB_OFFLINE HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY
+unset OCELLI_SHARDS JOB_COMPLETION_INDEX SLURM_ARRAY_TASK_ID SLURM_STEP_ID # nor anybody's shard
+unset OMPI_COMM_WORLD_RANK MV2_COMM_WORLD_RANK PMI_RANK PMIX_RANK
 unset http_proxy https_proxy all_proxy no_proxy CURL_CA_BUNDLE SSL_CERT_FILE
 LC_ALL=C
 export LC_ALL

@@ -89,7 +89,7 @@ expect_json 'len(o) == 2 and o[0]["answer"] == "A pineapple on a red background.
 expect_json 'o[1]["answer"] == "A wolf on a purple and orange background." and o[1]["seed"] == 7'
 expect_json '[x["image"].split("/")[-1] for x in o] == ["picture01.png", "picture02.png"]'
 expect_json 'all(x["finish_reason"] == "stop" and x["image_tokens"] == 15 for x in o)'
-expect_json 'all(set(x["seconds"]) == {"load", "encode", "prefill", "decode"} for x in o)'
+expect_json 'all(set(x["seconds"]) == {"load", "encode", "cache", "prefill", "decode"} for x in o)'
 run ask "$PICTURES/picture01.png" "$PICTURES/picture02.png" "Describe the first image." -m "$MODEL" -j -q
 expect_code 0
 expect_no_err

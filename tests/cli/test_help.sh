@@ -12,7 +12,7 @@ cmp -s program out || fail "help and --help differ"
 run -h
 cmp -s program out || fail "-h and --help differ"
 commands=$(sed -n 's/^  \([a-z][a-z]*\) .*/\1/p' program)
-[ "$(echo "$commands" | wc -l)" -eq 15 ] || fail "the commands are not fifteen: $commands"
+[ "$(echo "$commands" | wc -l)" -eq 19 ] || fail "the commands are not nineteen: $commands"
 longest=$(awk '{ if (length($0) > m) m = length($0) } END { print m }' program)
 [ "$longest" -le 100 ] || fail "a line of $longest characters"
 
@@ -31,7 +31,7 @@ done
 # Every command's flags by --help are those of its whole help and of its completions, and are in the
 # page. flags_in sorts the flags of what is on stdin; every command takes --help.
 flags_in() { grep -o -e '--[a-z][a-z0-9-]*' | sort -u; }
-head_of() { sed -n 's/^  *\(-[a-z], \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' | sort -u; }
+head_of() { sed -n 's/^  *\(-[a-z0-9], \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p' | sort -u; }
 sed -n 's/^\.It .*Fl \\-\([a-z0-9-]*\).*/--\1/p' page | sort -u >in_page
 : >all
 for command in $commands; do

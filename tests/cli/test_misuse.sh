@@ -93,7 +93,7 @@ check "ask needs .*QUESTION" ask
 check "the question about 'a.png' is missing" ask a.png
 check "the question about '-' is missing" ask -
 check "the question is empty" ask a.png ""
-check "video needs FRAMES_DIR" video
+check "video needs CLIP" video
 check "'c' is one operand too many" video a b c
 check "pack needs CHECKPOINT OUT" pack a
 check "'c' is one operand too many" pack a b c

@@ -1,5 +1,5 @@
 /* golden_chunks.c - the answer does not depend on how it was computed: prefill in chunks of 1, 7,
- * 64 and all rows, on 1, 2 and 3 threads, gives the same bits of every logit with quantised
+ * 33, 64 and all rows, on 1, 2 and 3 threads, gives the same bits of every logit with quantised
  * weights; with float32 weights, whose products OpenBLAS sums in its own order, the same tokens and
  * logits within 1e-4. Deepstack rows must follow their tokens into the right chunk for this to
  * hold.
@@ -209,7 +209,7 @@ typedef struct job {
 
 static bool run_threads(job *j, int threads, ocelli_error *err)
 {
-    static const size_t chunks[] = {SIZE_MAX, 64, 7, 1};
+    static const size_t chunks[] = {SIZE_MAX, 64, 33, 7, 1};
     ocelli_model_options options = OCELLI_MODEL_OPTIONS_INIT;
     ocelli_model *model;
     oc_fused fused = {0};

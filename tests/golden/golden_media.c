@@ -226,7 +226,7 @@ static ocelli_status encode_group(golden_rows *of, size_t patch, size_t token,
 {
     const uint8_t *frames[MOST_TEMPORAL];
     const oc_vit_config *vit = &model->config.vit;
-    oc_vit_input input = {.grid_h = medium->grid_h, .grid_w = medium->grid_w};
+    oc_vit_input input = {.groups = 1, .grid_h = medium->grid_h, .grid_w = medium->grid_w};
     size_t bytes;
     oc_arena arena = {0};
     if (recorded != NULL) {
@@ -235,7 +235,7 @@ static ocelli_status encode_group(golden_rows *of, size_t patch, size_t token,
         group_frames(frames, medium, group, (size_t)vit->patch.temporal_patch_size);
         input.frames = frames;
     }
-    if (!oc_vit_scratch(model->vit, &model->compute, input.grid_h, input.grid_w, &bytes)) {
+    if (!oc_vit_scratch(model->vit, &model->compute, 1, input.grid_h, input.grid_w, &bytes)) {
         return oc_fail_memory(err, "the tower");
     }
     OC_TRY(oc_arena_reserve(&arena, bytes, "the tower", err));

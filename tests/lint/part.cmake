@@ -14,8 +14,14 @@ endforeach()
 if(UTF8PROC_FOUND)
   list(APPEND lint_includes -DOCELLI_HAVE_UTF8PROC)
 endif()
+foreach(folder IN LISTS DRAW_INCLUDE_DIRS)
+  list(APPEND lint_includes -I${folder})
+endforeach()
 add_test(NAME lint_headers
   COMMAND ${lint}/headers.sh ${PROJECT_SOURCE_DIR} ${CMAKE_C_COMPILER} ${lint_includes})
+if(NOT DRAW_FOUND)
+  set_tests_properties(lint_headers PROPERTIES ENVIRONMENT "WITHOUT=tools/draw_canvas.h")
+endif()
 
 # Instrumented and coverage builds add variables of their own.
 if(NOT OCELLI_SANITIZE)

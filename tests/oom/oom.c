@@ -107,6 +107,46 @@ static void look(outcome *o)
     ocelli_model_close(model);
 }
 
+static char cache_folder[256]; /* and a number: each run begins with an empty one */
+
+/* Into a cache, from its memory, and from its disk: without memory for them there are no entries. */
+static void look_cached(outcome *o)
+{
+    ocelli_model *model;
+    ocelli_visual_cache *cache = NULL;
+    ocelli_visual *visuals[3] = {NULL, NULL, NULL};
+    ocelli_image *images[3] = {NULL, NULL, NULL};
+    ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
+    ocelli_visual_cache_options wanted = OCELLI_VISUAL_CACHE_OPTIONS_INIT;
+    char folder[300];
+    static unsigned runs;
+    snprintf(folder, sizeof folder, "%s%u", cache_folder, runs++);
+    options.max_pixels = 64 * 64;
+    wanted.directory = folder;
+    o->status = open_model(&model, o);
+    for (size_t i = 0; i < 3 && o->status == OCELLI_OK; i++) {
+        o->status = ocelli_image_load(&images[i], PICTURES[i % 2], NULL, &o->err);
+    }
+    for (int pass = 0; pass < 2 && o->status == OCELLI_OK; pass++) {
+        o->status = ocelli_visual_cache_open(&cache, &wanted, &o->err);
+        options.cache = cache;
+        if (o->status == OCELLI_OK) {
+            o->status = ocelli_encode_images(visuals, model, (const ocelli_image *const *)images, 3,
+                                             &options, &o->err);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            ocelli_visual_free(visuals[i]);
+            visuals[i] = NULL;
+        }
+        ocelli_visual_cache_close(cache);
+        cache = NULL;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        ocelli_image_free(images[i]);
+    }
+    ocelli_model_close(model);
+}
+
 static ocelli_status open_session(ocelli_session **out, ocelli_model *model, ocelli_visual *visual,
                                   outcome *o)
 {
@@ -207,7 +247,8 @@ static const struct {
     void (*run)(outcome *o);
 } WORK[] = {{"open", open_and_close},      {"look", look},           {"answer", answer},
             {"together", answer_together}, {"pack", pack},           {"verify", verify},
-            {"gguf", open_gguf},           {"pack_gguf", pack_gguf}, {"watch", watch}};
+            {"gguf", open_gguf},           {"pack_gguf", pack_gguf}, {"watch", watch},
+            {"cached", look_cached}};
 
 /* What is at the place of the package must be whole, whatever the packing said. */
 static bool packed_is_whole(void)
@@ -299,6 +340,7 @@ int main(int argc, char **argv)
     }
     snprintf(package, sizeof package, "%s/package", folder);
     snprintf(package_out, sizeof package_out, "%s/out", folder);
+    snprintf(cache_folder, sizeof cache_folder, "%s/cache", folder);
     bool sound = ocelli_pack(CHECKPOINT, package, NULL, &err) == OCELLI_OK;
     bool known = false;
     for (size_t i = 0; i < sizeof WORK / sizeof *WORK && sound; i++) {

@@ -378,6 +378,7 @@ Test(vision_forms, scratch_is_kept)
 /* ---- progress ------------------------------------------------------------------------------ */
 
 typedef struct told {
+    uint64_t step;                        /* pairs of frames that go through a block together */
     uint64_t calls, last, total, stop_at; /* stop_at 0: never */
 } told;
 
@@ -385,15 +386,15 @@ static int hear(void *user, const char *what, uint64_t done, uint64_t total)
 {
     told *t = user;
     cr_assert_str_eq(what, "looking");
-    cr_assert_eq(done, t->last + 1);
+    cr_assert_eq(done, t->last + t->step);
     t->calls++;
     t->last = done;
     t->total = total;
     return done == t->stop_at;
 }
 
-/* Told of each of six blocks for each pair of frames; stopped in the second pair, the third is not
- * begun. */
+/* Told of each of six blocks, which the three pairs of a small clip pass together; stopped after any
+ * block, no other is begun. */
 Test(vision_forms, progress_of_looking)
 {
     enum { BLOCKS = 6, FRAMES = 5 };
@@ -403,7 +404,7 @@ Test(vision_forms, progress_of_looking)
     ocelli_visual *visual;
     ocelli_visual_options options = OCELLI_VISUAL_OPTIONS_INIT;
     const double seconds[FRAMES] = {0, 1, 2, 3, 4};
-    told t = {0};
+    told t = {.step = 1};
     options.progress = hear;
     options.progress_user = &t;
     cr_assert_eq(ocelli_image_load(&image, PICTURE, NULL, &err), OCELLI_OK, "%s", err.message);
@@ -413,19 +414,28 @@ Test(vision_forms, progress_of_looking)
     cr_assert_eq(t.total, BLOCKS);
     ocelli_visual_free(visual);
 
-    t = (told){0};
+    t = (told){.step = 3};
     cr_assert_eq(ocelli_encode_video(&visual, model, frames, seconds, FRAMES, &options, &err),
                  OCELLI_OK, "%s", err.message);
-    cr_assert_eq(t.calls, 3 * BLOCKS);
+    cr_assert_eq(t.calls, BLOCKS);
+    cr_assert_eq(t.last, 3 * BLOCKS);
     cr_assert_eq(t.total, 3 * BLOCKS);
     ocelli_visual_free(visual);
 
-    t = (told){.stop_at = BLOCKS + 2};
+    t = (told){.step = 3, .stop_at = 3 * 2};
     cr_assert_eq(ocelli_encode_video(&visual, model, frames, seconds, FRAMES, &options, &err),
                  OCELLI_E_CANCELLED);
     cr_assert_null(visual);
-    cr_assert_eq(t.calls, 2 * BLOCKS);
+    cr_assert_eq(t.calls, 2);
     cr_assert_str_eq(err.message, "stopped while looking at a clip");
+    for (uint64_t block = 1; block <= BLOCKS; block++) {
+        t = (told){.step = 1, .stop_at = block};
+        cr_assert_eq(ocelli_encode_image(&visual, model, image, &options, &err),
+                     OCELLI_E_CANCELLED);
+        cr_assert_null(visual);
+        cr_assert_eq(t.calls, block);
+        cr_assert_str_eq(err.message, "stopped while looking at a picture");
+    }
     ocelli_image_free(image);
     ocelli_model_close(model);
 }

@@ -197,3 +197,25 @@ Test(exif, other_formats_are_upright)
     cr_assert_eq(oc_exif_orientation("", 0), 1);
     cr_assert_eq(oc_exif_orientation(NULL, 0), 1);
 }
+
+/* WebP's chunk, behind another of an odd length, with and without the name in front. */
+Test(exif, webp)
+{
+    bytes six = tiff_header(false, 8, 1);
+    put_entry(&six, false, 0x0112, 3, 1, 6);
+    for (int named = 0; named < 2; named++) {
+        bytes file = {.size = 0};
+        put(&file, "RIFF\0\0\0\0WEBPVP8 \3\0\0\0abc\0EXIF", 28);
+        unsigned char length[4] = {(unsigned char)(six.size + (named ? 6 : 0)), 0, 0, 0};
+        put(&file, length, 4);
+        if (named) {
+            put(&file, "Exif\0\0", 6);
+        }
+        put(&file, six.data, six.size);
+        cr_assert_eq(orientation_of(&file), 6);
+        while (file.size > 0) {
+            file.size--;
+            cr_assert_eq(orientation_of(&file), 1);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 #include "vision/sniff.h"
 
 #include <criterion/criterion.h>
+#include <ocelli.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,25 +24,35 @@ static const struct {
     {BYTES("P7\nWIDTH 1\n"), OC_SNIFF_PICTURE, "PAM"},
     {BYTES("Pf\n1 1\n"), OC_SNIFF_PICTURE, "PFM"},
     {BYTES("P60 is not a picture"), OC_SNIFF_OTHER, "text"},
-    {BYTES("GIF89a"), OC_SNIFF_PICTURE, "GIF"},
-    {BYTES("GIF87a\1\0\1\0"), OC_SNIFF_PICTURE, "GIF"},
-    {BYTES("RIFF\x10\0\0\0WEBPVP8 "), OC_SNIFF_PICTURE, "WebP"},
+    {BYTES("P2 is a star's rank"), OC_SNIFF_OTHER, "text"},
+    {BYTES("P2\n"), OC_SNIFF_PNM, "PNM"},
+    {BYTES("P3   7 9"), OC_SNIFF_PNM, "PNM"},
+    {BYTES("II+\0\x08\0\0\0"), OC_SNIFF_TIFF, "BigTIFF"},
+    {BYTES("\0\0\0\x1C"
+           "ftypmif1\0\0\0\0mif1avif"),
+     OC_SNIFF_AVIF, "AVIF"},
+    {BYTES("\0\0\0\x14"
+           "ftypmif1\0\0\0\0mif1avif"),
+     OC_SNIFF_HEIC, "HEIC"}, /* the box ends in front of the second brand */
+    {BYTES("GIF89a"), OC_SNIFF_GIF, "GIF"},
+    {BYTES("GIF87a\1\0\1\0"), OC_SNIFF_GIF, "GIF"},
+    {BYTES("RIFF\x10\0\0\0WEBPVP8 "), OC_SNIFF_WEBP, "WebP"},
     {BYTES("RIFF\x10\0\0\0AVI LIST"), OC_SNIFF_CLIP, "AVI"},
     {BYTES("RIFF\x10\0\0\0WAVEfmt "), OC_SNIFF_OTHER, "RIFF"},
     {BYTES("\0\0\0\x1C"
            "ftypavif\0\0\0\0"),
-     OC_SNIFF_PICTURE, "AVIF"},
+     OC_SNIFF_AVIF, "AVIF"},
     {BYTES("\0\0\0\x1C"
            "ftypheic\0\0\0\0"),
-     OC_SNIFF_PICTURE, "HEIC"},
+     OC_SNIFF_HEIC, "HEIC"},
     {BYTES("\0\0\0\x1C"
            "ftypmif1\0\0\0\0"),
-     OC_SNIFF_PICTURE, "HEIC"},
+     OC_SNIFF_HEIC, "HEIC"},
     {BYTES("\0\0\0\x1C"
            "ftypisom\0\0\0\0"),
      OC_SNIFF_CLIP, "MP4"},
-    {BYTES("II*\0\x08\0\0\0"), OC_SNIFF_PICTURE, "TIFF"},
-    {BYTES("MM\0*\0\0\0\x08"), OC_SNIFF_PICTURE, "TIFF"},
+    {BYTES("II*\0\x08\0\0\0"), OC_SNIFF_TIFF, "TIFF"},
+    {BYTES("MM\0*\0\0\0\x08"), OC_SNIFF_TIFF, "TIFF"},
     {BYTES("8BPS\0\1"), OC_SNIFF_PICTURE, "PSD"},
     {BYTES("\0\0\0\x0CjP  \r\n\x87\n"), OC_SNIFF_PICTURE, "JPEG 2000"},
     {BYTES("\xFF\x0A\x01"), OC_SNIFF_PICTURE, "JPEG XL"},
@@ -103,4 +114,49 @@ Test(sniff, every_cut_is_safe)
             cr_assert((found.kind == OC_SNIFF_UNKNOWN) == (found.what == NULL));
         }
     }
+}
+
+/* The public name of a format, from 64 bytes at most. */
+Test(sniff, names_of_formats)
+{
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *format;
+    } cases[] = {
+        {BYTES("\x89PNG\r\n\x1A\n"), "png"},
+        {BYTES("\xFF\xD8\xFF"), "jpeg"},
+        {BYTES("GIF89a"), "gif"},
+        {BYTES("RIFF\x10\0\0\0WEBPVP8 "), "webp"},
+        {BYTES("\0\0\0\x1C"
+               "ftypavif"),
+         "avif"},
+        {BYTES("\0\0\0\x1C"
+               "ftypheic"),
+         "heic"},
+        {BYTES("MM\0*\0\0\0\x08"), "tiff"},
+        {BYTES("BM"), "bmp"},
+        {BYTES("P6 # made by hand"), "pnm"},
+        {BYTES("8BPS\0\1"), "psd"},
+        {BYTES("<svg xmlns='x'/>"), "svg"},
+        {BYTES("P6 holds the pump's report"), NULL},
+        {BYTES("BMW cars are made in Munich."), NULL},
+        {BYTES("\x89PNG\n\x1A\n\0"), NULL},
+        {BYTES("RIFF\x10\0\0\0WAVEfmt "), NULL},
+        {BYTES("\0\0\0\x1C"
+               "ftypisom\0\0\0\0"),
+         NULL},
+        {BYTES("%PDF-1.4\n"), NULL},
+        {BYTES(""), NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *format = ocelli_image_format(cases[i].bytes, cases[i].size);
+        if (cases[i].format == NULL) {
+            cr_assert_null(format, "case %zu: %s", i, format);
+        } else {
+            cr_assert_not_null(format, "case %zu", i);
+            cr_assert_str_eq(format, cases[i].format);
+        }
+    }
+    cr_assert_null(ocelli_image_format(NULL, 0));
 }

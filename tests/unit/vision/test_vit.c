@@ -42,20 +42,25 @@ static void tower_close(tower *t)
     oc_pool_close(t->compute.pool);
 }
 
-/* The visual rows, then those of each tap; *count values, oc_free them. The scratch that was planned
- * is what is used. */
-static float *encode(const tower *t, const uint8_t *rgb, size_t grid_h, size_t grid_w,
-                     size_t *count)
+/* Of temporal groups whose pictures are rgb [groups]: the visual rows, then those of each tap; *count
+ * values, oc_free them. The scratch that was planned is what is used. */
+static float *encode_groups(const tower *t, uint8_t *const *rgb, size_t groups, size_t grid_h,
+                            size_t grid_w, size_t *count)
 {
+    enum { MOST = 8 };
     const oc_vit_config *config = oc_vit_get_config(t->vit);
-    size_t tokens = grid_h * grid_w / 4, bytes, part = tokens * config->out_hidden;
-    const uint8_t *frames[] = {rgb, rgb};
-    oc_vit_input input = {.frames = frames, .grid_h = grid_h, .grid_w = grid_w};
+    size_t tokens = groups * grid_h * grid_w / 4, bytes, part = tokens * config->out_hidden;
+    const uint8_t *frames[MOST];
+    cr_assert_leq(2 * groups, MOST);
+    for (size_t i = 0; i < 2 * groups; i++) {
+        frames[i] = rgb[i / 2];
+    }
+    oc_vit_input input = {.frames = frames, .groups = groups, .grid_h = grid_h, .grid_w = grid_w};
     oc_arena arena = {0};
     ocelli_error err = {0};
     *count = part * (1 + config->tap_count);
     float *rows = oc_alloc(*count, sizeof *rows);
-    cr_assert(oc_vit_scratch(t->vit, &t->compute, grid_h, grid_w, &bytes));
+    cr_assert(oc_vit_scratch(t->vit, &t->compute, groups, grid_h, grid_w, &bytes));
     cr_assert_eq(oc_arena_reserve(&arena, bytes, "test", &err), OCELLI_OK);
     cr_assert_eq(
         oc_vit_encode(t->vit, &t->compute, &arena, &input, rows, rows + part, part, NULL, &err),
@@ -63,6 +68,11 @@ static float *encode(const tower *t, const uint8_t *rgb, size_t grid_h, size_t g
     cr_assert_eq(arena.peak, bytes);
     oc_arena_close(&arena);
     return rows;
+}
+
+static float *encode(const tower *t, uint8_t *rgb, size_t grid_h, size_t grid_w, size_t *count)
+{
+    return encode_groups(t, &rgb, 1, grid_h, grid_w, count);
 }
 
 /* grid_h x grid_w patches of a sample picture, repeated where it ends. oc_free it. */
@@ -156,4 +166,42 @@ Test(vit, bits_do_not_depend_on_the_threads)
         oc_free(first);
     }
     oc_free(rgb);
+}
+
+/* Three pictures in one pass, each its rows alone, bit for bit; with windows test_vit_older.c. */
+Test(vit, pictures_in_one_pass_are_those_alone)
+{
+    enum { GROUPS = 3, GRID_H = 14, GRID_W = 10 };
+    static const oc_format formats[] = {OC_FORMAT_BF16, OC_FORMAT_Q8};
+    for (int tier = 0; oc_kernels_tier(tier) != NULL; tier++) {
+        for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+            tower t;
+            uint8_t *rgb[GROUPS];
+            size_t count, all;
+            tower_open(&t, oc_kernels_tier(tier), 2, formats[f]);
+            for (size_t g = 0; g < GROUPS; g++) {
+                rgb[g] = take_picture(GRID_H, GRID_W);
+                for (size_t i = 0; i < (size_t)GRID_H * GRID_W * 16 * 16 * 3; i++) {
+                    rgb[g][i] = (uint8_t)(rgb[g][i] + 40 * g); /* another one */
+                }
+            }
+            float *together = encode_groups(&t, rgb, GROUPS, GRID_H, GRID_W, &all);
+            for (size_t g = 0; g < GROUPS; g++) {
+                float *alone = encode(&t, rgb[g], GRID_H, GRID_W, &count);
+                size_t parts = 1 + oc_vit_get_config(t.vit)->tap_count, part = count / parts;
+                cr_assert_eq(all, GROUPS * count);
+                for (size_t k = 0; k < parts; k++) {
+                    cr_assert_arr_eq(together + (k * GROUPS + g) * part, alone + k * part,
+                                     part * sizeof *alone, "%s, picture %zu, part %zu",
+                                     oc_kernels_tier(tier), g, k);
+                }
+                oc_free(alone);
+            }
+            for (size_t g = 0; g < GROUPS; g++) {
+                oc_free(rgb[g]);
+            }
+            oc_free(together);
+            tower_close(&t);
+        }
+    }
 }

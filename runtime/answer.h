@@ -1,15 +1,15 @@
-/* turn.h - one session's answer on its way: a prompt put behind the cache, then token after token.
+/* answer.h - one session's answer on its way: a prompt put behind the cache, then token after token.
  *
- * Nothing is computed here: batch.c runs the rows that a turn has, and tells it when their logits
+ * Nothing is computed here: batch.c runs the rows that an answer has, and tells it when their logits
  * are there. */
-#ifndef OC_TURN_H
-#define OC_TURN_H
+#ifndef OC_ANSWER_H
+#define OC_ANSWER_H
 
 #include "runtime/session.h"
 #include "runtime/voice.h"
 #include "text/sampler.h"
 
-typedef struct oc_turn {
+typedef struct oc_answer {
     ocelli_session *session;
     ocelli_generate_options options;
     oc_sampler *sampler;
@@ -18,21 +18,21 @@ typedef struct oc_turn {
     size_t prompt; /* tokens before the answer */
     bool done;
     ocelli_result result;
-} oc_turn;
+} oc_answer;
 
 /* Puts the session's prompt behind its cache, keeping what it shares with the one before. Rows to
  * run are the session's held tokens from kept on. user: given to on_piece. OCELLI_E_CONTEXT when it
  * does not fit: the session is then as it was. On failure there is nothing to close. */
-ocelli_status oc_turn_open(oc_turn *turn, ocelli_session *session,
-                           const ocelli_generate_options *options, ocelli_piece_fn on_piece,
-                           void *user, ocelli_error *err);
-void oc_turn_close(oc_turn *turn);
+ocelli_status oc_answer_open(oc_answer *answer, ocelli_session *session,
+                             const ocelli_generate_options *options, ocelli_piece_fn on_piece,
+                             void *user, ocelli_error *err);
+void oc_answer_close(oc_answer *answer);
 
 /* Tokens that are held and not yet in the cache: what the next steps run. */
-size_t oc_turn_waiting(const oc_turn *turn);
+size_t oc_answer_waiting(const oc_answer *answer);
 
 /* Picks a token from the session's logits, says it, and leaves it held but not yet run; or ends the
- * turn, whose answer then becomes part of the conversation. */
-ocelli_status oc_turn_pick(oc_turn *turn, ocelli_error *err);
+ * answer, which then becomes part of the conversation. */
+ocelli_status oc_answer_pick(oc_answer *answer, ocelli_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* turn.c - see turn.h. */
-#include "runtime/turn.h"
+/* answer.c - see answer.h. */
+#include "runtime/answer.h"
 
 #include "runtime/base/memory.h"
 #include "runtime/repetition.h"
@@ -11,7 +11,7 @@ enum {
 /* ---- before: the prompt behind the cache --------------------------------------------------- */
 
 /* Puts the new prompt behind the cache, keeping what it shares with the old one. */
-static ocelli_status adopt(oc_turn *t, ocelli_error *err)
+static ocelli_status adopt(oc_answer *t, ocelli_error *err)
 {
     ocelli_session *session = t->session;
     oc_fused fused;
@@ -42,18 +42,18 @@ static ocelli_status adopt(oc_turn *t, ocelli_error *err)
     return session->logits == NULL ? oc_fail_memory(err, "the logits") : OCELLI_OK;
 }
 
-ocelli_status oc_turn_open(oc_turn *turn, ocelli_session *session,
-                           const ocelli_generate_options *options, ocelli_piece_fn on_piece,
-                           void *user, ocelli_error *err)
+ocelli_status oc_answer_open(oc_answer *answer, ocelli_session *session,
+                             const ocelli_generate_options *options, ocelli_piece_fn on_piece,
+                             void *user, ocelli_error *err)
 {
-    *turn = (oc_turn){.session = session,
-                      .options = *options,
-                      .voice = {.bpe = session->model->bpe,
-                                .answer = &session->answer,
-                                .on_piece = on_piece,
-                                .user = user},
-                      .user = user,
-                      .result = {.struct_size = sizeof turn->result}};
+    *answer = (oc_answer){.session = session,
+                          .options = *options,
+                          .voice = {.bpe = session->model->bpe,
+                                    .answer = &session->answer,
+                                    .on_piece = on_piece,
+                                    .user = user},
+                          .user = user,
+                          .result = {.struct_size = sizeof answer->result}};
     const oc_sampler_options sampler = {.temperature = options->temperature,
                                         .top_k = options->top_k,
                                         .top_p = options->top_p,
@@ -61,25 +61,25 @@ ocelli_status oc_turn_open(oc_turn *turn, ocelli_session *session,
                                         .repetition_penalty = options->repetition_penalty,
                                         .presence_penalty = options->presence_penalty,
                                         .seed = options->seed};
-    OC_TRY(oc_sampler_open(&turn->sampler, &sampler, session->model->config.decoder.vocab, err));
+    OC_TRY(oc_sampler_open(&answer->sampler, &sampler, session->model->config.decoder.vocab, err));
     oc_buffer_clear(&session->answer);
-    ocelli_status status = adopt(turn, err);
+    ocelli_status status = adopt(answer, err);
     if (status != OCELLI_OK) {
-        oc_turn_close(turn);
+        oc_answer_close(answer);
     }
     return status;
 }
 
-void oc_turn_close(oc_turn *turn)
+void oc_answer_close(oc_answer *answer)
 {
-    oc_voice_close(&turn->voice);
-    oc_sampler_close(turn->sampler);
-    turn->sampler = NULL;
+    oc_voice_close(&answer->voice);
+    oc_sampler_close(answer->sampler);
+    answer->sampler = NULL;
 }
 
-size_t oc_turn_waiting(const oc_turn *turn)
+size_t oc_answer_waiting(const oc_answer *answer)
 {
-    return turn->done ? 0 : turn->session->held.count - turn->session->kept;
+    return answer->done ? 0 : answer->session->held.count - answer->session->kept;
 }
 
 /* ---- one token after another --------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static bool is_stop(const ocelli_model *model, int32_t id)
     return false;
 }
 
-static ocelli_status finish(oc_turn *t, ocelli_stop stop, ocelli_error *err)
+static ocelli_status finish(oc_answer *t, ocelli_stop stop, ocelli_error *err)
 {
     t->result.stop = stop;
     t->done = true;
@@ -103,7 +103,7 @@ static ocelli_status finish(oc_turn *t, ocelli_stop stop, ocelli_error *err)
 }
 
 /* The caller's choice, else the sampler's. */
-static ocelli_status choose(const oc_turn *t, int32_t *id, ocelli_error *err)
+static ocelli_status choose(const oc_answer *t, int32_t *id, ocelli_error *err)
 {
     float *logits = t->session->logits;
     size_t vocab = t->session->model->config.decoder.vocab;
@@ -119,7 +119,7 @@ static ocelli_status choose(const oc_turn *t, int32_t *id, ocelli_error *err)
                     : oc_fail(err, OCELLI_E_INTERNAL, "the model's logits are not numbers");
 }
 
-ocelli_status oc_turn_pick(oc_turn *t, ocelli_error *err)
+ocelli_status oc_answer_pick(oc_answer *t, ocelli_error *err)
 {
     ocelli_session *session = t->session;
     if (t->result.new_tokens == t->options.max_tokens) {
