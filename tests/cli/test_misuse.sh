@@ -94,7 +94,6 @@ check "the question about 'a.png' is missing" ask a.png
 check "the question about '-' is missing" ask -
 check "the question is empty" ask a.png ""
 check "video needs CLIP" video
-check "'c' is one operand too many" video a b c
 check "pack needs CHECKPOINT OUT" pack a
 check "'c' is one operand too many" pack a b c
 check "verify needs PACKAGE" verify
