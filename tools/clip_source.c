@@ -43,14 +43,14 @@ bool clip_is_address(const char *path)
 /* A picture by its content. */
 static bool is_picture(const char *path)
 {
-    unsigned char head[16] = {0};
+    unsigned char head[PICTURE_HEAD];
     int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (file < 0) {
         return false;
     }
     ssize_t got = read(file, head, sizeof head);
     close(file);
-    return got > 0 && picture_has_bytes(head);
+    return got > 0 && picture_has_bytes(head, (size_t)got);
 }
 
 static int find_kind(clip_source *s, const char *path)

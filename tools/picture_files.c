@@ -9,6 +9,7 @@
 #include "tools/picture_files.h"
 
 #include <fcntl.h>
+#include <ocelli.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -16,9 +17,9 @@
 
 bool picture_has_name(const char *name)
 {
-    static const char *const endings[] = {"png", "jpg",  "jpeg", "jpe",  "jfif", "bmp",
-                                          "dib", "gif",  "webp", "heic", "heif", "avif",
-                                          "tif", "tiff", "ppm",  "pgm",  "pbm",  "pnm"};
+    static const char *const endings[] = {"png", "jpg",  "jpeg", "jpe",  "jfif", "bmp", "dib",
+                                          "gif", "webp", "heic", "heif", "avif", "tif", "tiff",
+                                          "ppm", "pgm",  "pbm",  "pnm",  "jxl",  "jp2"};
     const char *dot = strrchr(name, '.');
     if (dot == NULL) {
         return false;
@@ -31,43 +32,16 @@ bool picture_has_name(const char *name)
     return false;
 }
 
-/* "P6" alone begins many a text; a PNM has a blank, then a number or a comment. */
-static bool is_pnm(const unsigned char head[16])
+bool picture_has_bytes(const unsigned char *head, size_t size)
 {
-    size_t at = 2;
-    if (head[0] != 'P' || head[1] < '1' || head[1] > '6') {
-        return false;
-    }
-    while (at < 15 && head[at] != 0 && strchr(" \t\r\n\v\f", head[at]) != NULL) {
-        at++;
-    }
-    return head[at] == '#' || (at > 2 && (head[at] >= '0' && head[at] <= '9'));
-}
-
-bool picture_has_bytes(const unsigned char head[16])
-{
-    static const char *const brands[] = {"heic", "heix", "heim", "heis", "hevc",
-                                         "hevx", "mif1", "msf1", "avif", "avis"};
-    if (memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0 || memcmp(head, "\xff\xd8\xff", 3) == 0 ||
-        memcmp(head, "GIF87a", 6) == 0 || memcmp(head, "GIF89a", 6) == 0 ||
-        memcmp(head, "II*\0", 4) == 0 || memcmp(head, "MM\0*", 4) == 0) {
-        return true;
-    }
-    /* "BM" alone begins many a text; a BMP has four reserved zero bytes after its size. */
-    if (memcmp(head, "BM", 2) == 0 && memcmp(head + 6, "\0\0\0\0", 4) == 0) {
-        return true;
-    }
-    if (is_pnm(head)) {
-        return true;
-    }
-    if (memcmp(head, "RIFF", 4) == 0 && memcmp(head + 8, "WEBP", 4) == 0) {
-        return true;
-    }
-    if (memcmp(head + 4, "ftyp", 4) == 0) {
-        for (size_t i = 0; i < sizeof brands / sizeof brands[0]; i++) {
-            if (memcmp(head + 8, brands[i], 4) == 0) {
-                return true;
-            }
+    /* What photos and frames are kept in. Others that the library can name begin with so few bytes
+     * that any file may; in a folder they are no pictures. */
+    static const char *const kept[] = {"png",  "jpeg", "gif",  "bmp", "tiff", "pnm",
+                                       "webp", "heic", "avif", "jxl", "jp2"};
+    const char *format = ocelli_image_format(head, size);
+    for (size_t i = 0; format != NULL && i < sizeof kept / sizeof kept[0]; i++) {
+        if (strcmp(format, kept[i]) == 0) {
+            return true;
         }
     }
     return false;
@@ -76,7 +50,7 @@ bool picture_has_bytes(const unsigned char head[16])
 /* A file that cannot be read is judged by its name, and reported when it is decoded. */
 bool picture_is_file(int folder, const char *name)
 {
-    unsigned char head[16] = {0};
+    unsigned char head[PICTURE_HEAD];
     struct stat about;
     bool picture = picture_has_name(name);
     /* O_NONBLOCK: opening a pipe must not wait for its other end. */
@@ -88,7 +62,7 @@ bool picture_is_file(int folder, const char *name)
         picture = false;
     } else if (!picture) {
         ssize_t got = read(file, head, sizeof head);
-        picture = got > 0 && picture_has_bytes(head);
+        picture = got > 0 && picture_has_bytes(head, (size_t)got);
     }
     close(file);
     return picture;

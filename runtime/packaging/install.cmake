@@ -33,6 +33,7 @@ install(FILES ${ocelli_made}/ocelliConfig.cmake ${ocelli_made}/ocelliConfigVersi
 # A shared library brings what it needs itself: then nothing stands there, since pkg-config hands out
 # the compiler flags of private packages too.
 set(OCELLI_PC_REQUIRES "")
+set(OCELLI_PC_LIBS "")
 if(NOT BUILD_SHARED_LIBS)
   set(OCELLI_PC_REQUIRES libcjson)
   if(OPENBLAS_FOUND)
@@ -41,12 +42,12 @@ if(NOT BUILD_SHARED_LIBS)
   if(UTF8PROC_FOUND)
     string(APPEND OCELLI_PC_REQUIRES " libutf8proc")
   endif()
+  # The libraries of pictures by their names alone, and not what they would need if they were static too:
+  # behind libheif that is codecs whose own needs Debian does not install with them (x265's libnuma).
   foreach(name IN LISTS OCELLI_PICTURES)
     if(${name}_FOUND)
-      foreach(module IN LISTS OCELLI_${name}_MODULES)
-        string(REGEX REPLACE ">=.*" "" module "${module}")
-        string(APPEND OCELLI_PC_REQUIRES " ${module}")
-      endforeach()
+      string(REPLACE ";" " " flags "${${name}_LDFLAGS}")
+      string(APPEND OCELLI_PC_LIBS "${flags} ")
     endif()
   endforeach()
 endif()
