@@ -83,10 +83,11 @@ scancel --batch --signal=TERM "${job}_3" || fail "scancel"
 slurm_wait "task 1 to fail" is_in 1 FAILED
 had=$(lines_of 2)
 scontrol requeue "${job}_1" || fail "scontrol requeue"
-# Slurm lets what was queued again rest for two minutes.
+# Slurm lets what was queued again rest for two minutes, since a node refuses for some seconds a job of a
+# number that it has just ended.
 for task in 1 2 3; do
     slurm_wait "task $task to be queued again" is_in $task PENDING
-    scontrol update "JobId=${job}_$task" StartTime=now || fail "scontrol update"
+    scontrol update "JobId=${job}_$task" StartTime=now+8 || fail "scontrol update"
 done
 slurm_wait "the array" is_over
 for task in 1 2 3; do
