@@ -10,7 +10,7 @@
 #include "text/sampler.h"
 
 typedef struct oc_answer {
-    ocelli_session *session;
+    ocelli_session *session; /* not owned */
     ocelli_generate_options options;
     oc_sampler *sampler;
     oc_voice voice;

@@ -605,7 +605,7 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_generate_together(
  * short answers, early and late ones, share every reading of the weights. Each answer has the bits
  * it would have alone. A batch belongs to one thread at a time. */
 typedef struct ocelli_batch ocelli_batch;
-/* most: answers at one time, 1 to 4096. */
+/* most: answers at one time, 1 to 4096. OCELLI_E_ARGUMENT; _STATE: the model only plans; _MEMORY. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_open(ocelli_batch **out, ocelli_model *model,
                                                         size_t most, ocelli_error *err);
 /* The session answers its messages from the next step on; until it is taken back it is the
@@ -617,8 +617,10 @@ OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_add(ocelli_batch *batch, ocel
                                                        const ocelli_generate_options *options,
                                                        ocelli_piece_fn on_piece, void *user,
                                                        ocelli_error *err);
-/* Reads the prompts that came since, then gives every answer its next token. Nothing to do is no
- * error. A failure is one of the whole batch: its answers cannot go on, close it. */
+/* Reads of the prompts that came since as many tokens as a prefill step holds, and gives every answer
+ * whose prompt is read its next token. Nothing to do is no error. A failure (OCELLI_E_MEMORY, _IO,
+ * _CANCELLED: a progress callback asked to stop) is one of the whole batch: its answers cannot go on,
+ * close it. */
 OCELLI_API OCELLI_CHECK ocelli_status ocelli_batch_step(ocelli_batch *batch, ocelli_error *err);
 /* Takes a session whose answer has ended out of the batch: 1, or 0 when there is none. user and
  * result may be NULL; set result->struct_size first. The answer is ocelli_session_answer's. */

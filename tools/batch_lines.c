@@ -103,27 +103,6 @@ const line_entry *batch_lines_find(const batch_lines *lines, line_key key)
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
-/* A path that is not UTF-8 is written in hexadecimal too. */
-static char *from_hex(const char *hex)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t length = strlen(hex) / 2;
-    char *out = malloc(length + 1);
-    for (size_t i = 0; out != NULL && i < length; i++) {
-        const char *high = strchr(digits, hex[2 * i]);
-        const char *low = strchr(digits, hex[2 * i + 1]);
-        if (high == NULL || low == NULL) {
-            free(out);
-            return NULL;
-        }
-        out[i] = (char)(unsigned char)((high - digits) * 16 + (low - digits));
-    }
-    if (out != NULL) {
-        out[length] = '\0';
-    }
-    return out;
-}
-
 static bool take_line(void *user, const cJSON *object, uint64_t offset, size_t length, char *why,
                       size_t size)
 {
@@ -133,7 +112,8 @@ static bool take_line(void *user, const cJSON *object, uint64_t offset, size_t l
     const cJSON *prompt = cJSON_GetObjectItemCaseSensitive(object, "prompt");
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(prompt, "text"));
     const cJSON *caption = cJSON_GetObjectItemCaseSensitive(object, "caption");
-    char *bytes = hex != NULL ? from_hex(hex) : NULL;
+    /* A path that is not UTF-8 is written in hexadecimal too. */
+    char *bytes = hex != NULL ? text_from_hex(hex) : NULL;
     if (path == NULL || text == NULL || (hex != NULL && bytes == NULL)) {
         free(bytes);
         snprintf(why, size,

@@ -234,7 +234,6 @@ static bool walk_one(batch_list *list, const char *top, const char *relative, fo
     } else {
         good = set_meet(met, about.st_dev, about.st_ino, &again);
         if (good && !again) {
-            list->folders++;
             good = read_entries(list, entries, &files, &folders, &error);
         }
     }

@@ -22,7 +22,6 @@ typedef struct batch_list {
     size_t room;
     size_t ignored;         /* files that are no pictures, but for captions and tags */
     const char *endings[2]; /* of those, or NULL */
-    size_t folders;         /* walked */
 } batch_list;
 
 /* The operand is a folder, or no file and has one of * ? [: one operand such makes a batch. */

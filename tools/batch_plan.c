@@ -495,7 +495,10 @@ void batch_plan_print(const batch_plan *plan)
     if (plan->elsewhere > 0) {
         output_format(", %zu of other shards", plan->elsewhere);
     }
-    output_format("; %zu files are no pictures\n", plan->list.ignored);
+    if (plan->list.ignored > 0) {
+        output_format("; %zu files are no pictures", plan->list.ignored);
+    }
+    output_format("\n");
 }
 
 int batch_plan_finish(batch_plan *plan)

@@ -181,7 +181,7 @@ static bool write_sidecar(const batch_record *record, const batch_job *job, cons
         snprintf(why, size, "no memory");
     }
     good = good && (folder == NULL || folder_make(folder, why, size)) &&
-           file_replace(job->sidecar, whole, strlen(whole), why, size);
+           draft_replace(job->sidecar, whole, strlen(whole), why, size);
     free(folder);
     free(whole);
     return good;

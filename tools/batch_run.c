@@ -292,7 +292,9 @@ static int work_through(batch *b, const cli_options *options)
 static void say_before(const batch_plan *plan)
 {
     if (plan->count == 0 && plan->elsewhere == 0) {
-        report_warning("no pictures found; %zu files are none", plan->list.ignored);
+        report_warning(plan->list.ignored > 0 ? "no pictures found; %zu files are none"
+                                              : "no pictures found",
+                       plan->list.ignored);
     }
     if (plan->doubled > 0) {
         report_note("%zu pictures share their name with another (a.jpg and a.png): their captions "

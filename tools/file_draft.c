@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BEGIN ".ocelli-caption."
+#define BEGIN ".ocelli-draft."
 #define END ".tmp"
 #define MOST_BYTES ((size_t)64 << 20)
 
@@ -151,7 +151,7 @@ void draft_abandon(file_draft *draft)
     draft->descriptor = -1;
 }
 
-bool file_replace(const char *path, const char *bytes, size_t length, char *why, size_t size)
+bool draft_replace(const char *path, const char *bytes, size_t length, char *why, size_t size)
 {
     file_draft draft;
     return draft_open(&draft, path, why, size) && draft_write(&draft, bytes, length, why, size) &&

@@ -2,7 +2,7 @@
  * temporary name, synced, renamed.
  *
  * A kill at any moment leaves the old file or the new one, and at worst a temporary, whose name is
- * ours alone (.ocelli-caption.PID-N.tmp): draft_clean removes those that no living process holds. */
+ * ours alone (.ocelli-draft.PID-N.tmp): draft_clean removes those that no living process holds. */
 #ifndef OCELLI_TOOLS_FILE_DRAFT_H
 #define OCELLI_TOOLS_FILE_DRAFT_H
 
@@ -23,7 +23,7 @@ bool draft_commit(file_draft *draft, char *why, size_t size);
 void draft_abandon(file_draft *draft);
 
 /* The three in one. */
-bool file_replace(const char *path, const char *bytes, size_t length, char *why, size_t size);
+bool draft_replace(const char *path, const char *bytes, size_t length, char *why, size_t size);
 
 /* Removes the temporaries of killed processes from folder. */
 void draft_clean(const char *folder);

@@ -1,18 +1,14 @@
-/* file_replace.h - a file that gets its name when it is whole.
- *
- * It is written beside its place under another name, synced and renamed: whoever reads the name finds
- * the old file or the new one, and a program that is killed leaves no half of one under it.
- */
+/* file_replace.h - a draft (file_draft.h) that is written through stdio, and told of by messages. */
 #ifndef OCELLI_TOOLS_FILE_REPLACE_H
 #define OCELLI_TOOLS_FILE_REPLACE_H
 
-#include <stdbool.h>
+#include "tools/file_draft.h"
+
 #include <stdio.h>
 
 typedef struct file_replace {
-    FILE *file;       /* to be written */
-    const char *path; /* borrowed */
-    char *partial;    /* its name until then */
+    FILE *file; /* to be written */
+    file_draft draft;
 } file_replace;
 
 /* Opens it. What is there must be a regular file, or nothing. Returns EXIT_DONE, or EXIT_FAILED with

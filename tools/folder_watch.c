@@ -144,6 +144,29 @@ static bool note_file(folder_watch *w, const char *name, bool whole, bool opened
 
 /* ---- what is there ------------------------------------------------------------------------- */
 
+typedef enum file_state { FILE_GONE, FILE_GROWING, FILE_WHOLE } file_state;
+
+static file_state state_of(watched_file *file, int folder)
+{
+    struct stat about;
+    if (fstatat(folder, file->name, &about, 0) != 0) {
+        return FILE_GONE;
+    }
+    if (file->whole) {
+        return FILE_WHOLE;
+    }
+    int64_t changed = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
+    double now = clock_seconds();
+    if ((int64_t)about.st_size != file->size || changed != file->changed) {
+        file->size = (int64_t)about.st_size;
+        file->changed = changed;
+        file->since = now;
+        return FILE_GROWING;
+    }
+    double patience = file->open ? CLOSED_AFTER : SETTLED_AFTER;
+    return now - file->since >= patience ? FILE_WHOLE : FILE_GROWING;
+}
+
 static int look(folder_watch *w)
 {
     DIR *entries = opendir(w->folder);
@@ -155,6 +178,12 @@ static int look(folder_watch *w)
     }
     while (good && (entry = readdir(entries)) != NULL) {
         good = note_file(w, entry->d_name, false, false);
+    }
+    /* From here on each of them settles, not only when it is its turn. */
+    for (size_t i = 0; i < w->file_count; i++) {
+        if (w->files[i].size < 0) {
+            (void)state_of(&w->files[i], dirfd(entries));
+        }
     }
     closedir(entries);
     w->looked = clock_seconds();
@@ -246,29 +275,6 @@ void folder_watch_close(folder_watch *w)
 }
 
 /* ---- the next one -------------------------------------------------------------------------- */
-
-typedef enum file_state { FILE_GONE, FILE_GROWING, FILE_WHOLE } file_state;
-
-static file_state state_of(watched_file *file, int folder)
-{
-    struct stat about;
-    if (fstatat(folder, file->name, &about, 0) != 0) {
-        return FILE_GONE;
-    }
-    if (file->whole) {
-        return FILE_WHOLE;
-    }
-    int64_t changed = (int64_t)about.st_mtim.tv_sec * 1000000000 + about.st_mtim.tv_nsec;
-    double now = clock_seconds();
-    if ((int64_t)about.st_size != file->size || changed != file->changed) {
-        file->size = (int64_t)about.st_size;
-        file->changed = changed;
-        file->since = now;
-        return FILE_GROWING;
-    }
-    double patience = file->open ? CLOSED_AFTER : SETTLED_AFTER;
-    return now - file->since >= patience ? FILE_WHOLE : FILE_GROWING;
-}
 
 /* Deals with the files up to the first picture that is whole; a picture that grows holds up those
  * after it. *name NULL: none yet. */

@@ -32,8 +32,8 @@ typedef struct folder_watch {
 int folder_watch_open(folder_watch *w, const char *folder);
 
 /* Waits for the next picture, in natural order, that is whole: closed by its writer, renamed into the
- * folder, or, where the system does not tell of that, unchanged for half a second. One whose name comes before the one given last is reported
- * and left out. *name is valid until the next call; NULL: nothing came for idle seconds (0: waits for
+ * folder, or, where the system does not tell of that, unchanged for half a second since the folder was
+ * looked at. One whose name comes before the one given last is reported and left out. *name is valid until the next call; NULL: nothing came for idle seconds (0: waits for
  * ever). Returns an exit code. */
 int folder_watch_next(folder_watch *w, double idle, const char **name);
 

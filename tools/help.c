@@ -55,8 +55,8 @@ void help_program(FILE *out)
     }
     fputs("\n  --help, --version\n\n"
           "'ocelli help COMMAND' explains a command and its flags. Answers go to stdout, all else\n"
-          "to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 3 some of many failed, 130\n"
-          "interrupted.\n",
+          "to stderr. Exit codes: 0 done, 1 failed, 2 misuse, 3 some of many failed\n"
+          "or are missing, 130 interrupted.\n",
           out);
 }
 

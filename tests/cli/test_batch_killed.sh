@@ -67,7 +67,7 @@ for flags in "" "--mode append" "--mode prepend" "--mode overwrite" "--jsonl" "-
     expect_code 3
     state b >got
     cmp -s wanted got || { diff wanted got | head -n 5; fail "other bytes than an undisturbed run"; }
-    [ -z "$(find b -name '.ocelli-caption*.tmp')" ] || fail "a temporary is left"
+    [ -z "$(find b -name '.ocelli-draft*.tmp')" ] || fail "a temporary is left"
     all=$((all + killed))
 done
 [ $all -ge 4 ] || fail "hardly a run was killed in time: $all"

@@ -38,4 +38,29 @@ static inline void say(ocelli_session *session, const ocelli_visual *visual, con
                  "%s", err.message);
 }
 
+/* Answers with max_tokens at most, and does not stop a model that repeats itself. */
+static inline ocelli_result run(ocelli_session *session, size_t max_tokens)
+{
+    ocelli_error err;
+    ocelli_result result = {.struct_size = sizeof result};
+    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
+    options.max_tokens = max_tokens;
+    options.stop_repetition = 0;
+    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK,
+                 "%s", err.message);
+    return result;
+}
+
+/* context: tokens, 0: the model's own. */
+static inline ocelli_session *open_session(ocelli_model *model, uint64_t context)
+{
+    ocelli_error err;
+    ocelli_session *session;
+    ocelli_session_options options = OCELLI_SESSION_OPTIONS_INIT;
+    options.context_tokens = context;
+    cr_assert_eq(ocelli_session_open(&session, model, &options, &err), OCELLI_OK, "%s",
+                 err.message);
+    return session;
+}
+
 #endif

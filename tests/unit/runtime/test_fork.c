@@ -10,14 +10,6 @@ static const char PICTURE[] = OCELLI_SAMPLES "/pictures/picture01.png";
 static const char SYSTEM[] = "You describe pictures of fruit, in few words, and never guess. "
                              "Colours are told first, then what lies on them, then what does not.";
 
-static ocelli_session *open_session(ocelli_model *model)
-{
-    ocelli_error err;
-    ocelli_session *session;
-    cr_assert_eq(ocelli_session_open(&session, model, NULL, &err), OCELLI_OK, "%s", err.message);
-    return session;
-}
-
 static ocelli_session *fork_session(const ocelli_session *session)
 {
     ocelli_error err;
@@ -31,18 +23,6 @@ static void add_system(ocelli_session *session)
     ocelli_error err;
     const ocelli_part part = {.text = SYSTEM};
     cr_assert_eq(ocelli_session_add(session, OCELLI_SYSTEM, &part, 1, &err), OCELLI_OK);
-}
-
-static ocelli_result answer(ocelli_session *session, size_t max_tokens)
-{
-    ocelli_error err;
-    ocelli_result result = {.struct_size = sizeof result};
-    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
-    options.max_tokens = max_tokens;
-    options.stop_repetition = 0;
-    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK,
-                 "%s", err.message);
-    return result;
 }
 
 /* The same text and the same logits behind it. */
@@ -61,20 +41,20 @@ Test(fork, goes_on_as_the_first)
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         ocelli_model *model = open_model(CHECKPOINT, forms[i]);
         ocelli_visual *visual = see(model, PICTURE);
-        ocelli_session *first = open_session(model), *alone = open_session(model);
+        ocelli_session *first = open_session(model, 0), *alone = open_session(model, 0);
         add_system(first);
         say(first, visual, "What is it?");
-        answer(first, 9);
+        run(first, 9);
         ocelli_session *second = fork_session(first);
         cr_assert_str_eq(ocelli_session_answer(second), ocelli_session_answer(first));
         /* The fork asks something else, and the first does not see it. */
         say(second, NULL, "Name the colours.");
-        ocelli_result other = answer(second, 12);
+        ocelli_result other = run(second, 12);
         ocelli_session *third = fork_session(first);
         say(first, NULL, "And now?");
-        ocelli_result own = answer(first, 12);
+        ocelli_result own = run(first, 12);
         say(third, NULL, "And now?");
-        ocelli_result same = answer(third, 12);
+        ocelli_result same = run(third, 12);
         cr_assert_eq(other.reused_tokens, own.reused_tokens);
         cr_assert_eq(same.reused_tokens, own.reused_tokens);
         cr_assert_gt(own.reused_tokens, 100);
@@ -82,9 +62,9 @@ Test(fork, goes_on_as_the_first)
         /* Nothing was forked: the same turns by themselves. */
         add_system(alone);
         say(alone, visual, "What is it?");
-        answer(alone, 9);
+        run(alone, 9);
         say(alone, NULL, "Name the colours.");
-        answer(alone, 12);
+        run(alone, 12);
         expect_equal(second, alone);
         /* What a fork holds outlives what it was made from. */
         ocelli_session_close(first);
@@ -93,8 +73,8 @@ Test(fork, goes_on_as_the_first)
         ocelli_model_close(model);
         say(second, NULL, "Once more.");
         say(alone, NULL, "Once more.");
-        answer(second, 5);
-        answer(alone, 5);
+        run(second, 5);
+        run(alone, 5);
         expect_equal(second, alone);
         ocelli_session_close(second);
         ocelli_session_close(alone);
@@ -106,19 +86,19 @@ Test(fork, shares_a_system_message)
 {
     ocelli_model *model = open_model(CHECKPOINT, OCELLI_QUANT_Q8);
     ocelli_visual *visual = see(model, PICTURE);
-    ocelli_session *root = open_session(model);
+    ocelli_session *root = open_session(model, 0);
     add_system(root);
-    ocelli_result read = answer(root, 0);
+    ocelli_result read = run(root, 0);
     cr_assert_eq(read.new_tokens, 0);
     ocelli_session_drop_last(root);
     for (size_t i = 0; i < 3; i++) {
         char question[32];
-        ocelli_session *fork = fork_session(root), *alone = open_session(model);
+        ocelli_session *fork = fork_session(root), *alone = open_session(model, 0);
         snprintf(question, sizeof question, "Question %zu?", i);
         say(fork, i == 1 ? NULL : visual, question);
         add_system(alone);
         say(alone, i == 1 ? NULL : visual, question);
-        ocelli_result forked = answer(fork, 10), plain = answer(alone, 10);
+        ocelli_result forked = run(fork, 10), plain = run(alone, 10);
         cr_assert_eq(plain.reused_tokens, 0);
         cr_assert_eq(forked.prompt_tokens, plain.prompt_tokens);
         /* All but "assistant" and a line's end, in a vocabulary of little more than bytes. */
@@ -136,12 +116,12 @@ Test(fork, of_nothing)
 {
     ocelli_error err;
     ocelli_model *model = open_model(CHECKPOINT, OCELLI_QUANT_Q8);
-    ocelli_session *session = open_session(model), *copy = fork_session(session), *none;
+    ocelli_session *session = open_session(model, 0), *copy = fork_session(session), *none;
     cr_assert_str_eq(ocelli_session_answer(copy), "");
     say(session, NULL, "Hello.");
     say(copy, NULL, "Hello.");
-    answer(session, 6);
-    answer(copy, 6);
+    run(session, 6);
+    run(copy, 6);
     expect_equal(copy, session);
     cr_assert_eq(ocelli_session_fork(&none, NULL, &err), OCELLI_E_ARGUMENT);
     cr_assert_eq(ocelli_session_fork(NULL, session, &err), OCELLI_E_ARGUMENT);

@@ -13,25 +13,6 @@
 
 enum { MOST = 400 };
 
-static size_t answer(ocelli_session *session, size_t max_tokens)
-{
-    ocelli_error err;
-    ocelli_result result = {.struct_size = sizeof result};
-    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
-    options.max_tokens = max_tokens;
-    options.stop_repetition = 0;
-    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK,
-                 "%s", err.message);
-    return (size_t)result.new_tokens;
-}
-
-static ocelli_session *open_session(ocelli_model *model)
-{
-    ocelli_session *session;
-    cr_assert_eq(ocelli_session_open(&session, model, NULL, NULL), OCELLI_OK);
-    return session;
-}
-
 static size_t tokens_of(const ocelli_visual *visual)
 {
     ocelli_visual_info info = {.struct_size = sizeof info};
@@ -84,12 +65,12 @@ Test(look, maps_add_up)
     /* More tokens than are run at a time. */
     ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_Q8);
     ocelli_visual *visual = see(model, MEDIA "square96.png");
-    ocelli_session *session = open_session(model);
+    ocelli_session *session = open_session(model, 0);
     static told t;
     float map[MOST], relative[MOST];
     t.tokens = tokens_of(visual);
     say(session, visual, "what");
-    size_t length = answer(session, 70);
+    size_t length = (size_t)run(session, 70).new_tokens;
     ocelli_look_options options = OCELLI_LOOK_OPTIONS_INIT;
     options.on_token = on_token;
     options.user = &t;
@@ -118,13 +99,13 @@ Test(look, layers)
 {
     ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_F32);
     ocelli_visual *visual = see(model, MEDIA "square96.png");
-    ocelli_session *session = open_session(model);
+    ocelli_session *session = open_session(model, 0);
     static told t;
     double alone[MOST] = {0}, all = 0;
     float map[MOST];
     t.tokens = tokens_of(visual);
     say(session, visual, "what");
-    answer(session, 1);
+    run(session, 1);
     ocelli_look_options options = OCELLI_LOOK_OPTIONS_INIT;
     options.on_token = on_token;
     options.user = &t;
@@ -160,7 +141,7 @@ Test(look, the_session_goes_on_as_if_nothing_had_been_asked)
 {
     ocelli_model *model = open_model(OCELLI_SAMPLES "/model", OCELLI_QUANT_Q8);
     ocelli_visual *visual = see(model, OCELLI_SAMPLES "/pictures/picture01.png");
-    ocelli_session *one = open_session(model), *other = open_session(model);
+    ocelli_session *one = open_session(model, 0), *other = open_session(model, 0);
     float map[MOST];
     ocelli_look_options options = OCELLI_LOOK_OPTIONS_INIT;
     options.relative = 1; /* a row in the middle of the prompt is run, too */
@@ -169,8 +150,8 @@ Test(look, the_session_goes_on_as_if_nothing_had_been_asked)
         const char *question = turn == 0 ? "What is it?" : "Where is it?";
         say(one, turn == 0 ? visual : NULL, question);
         say(other, turn == 0 ? visual : NULL, question);
-        answer(one, 100);
-        answer(other, 100);
+        run(one, 100);
+        run(other, 100);
         cr_assert_str_eq(ocelli_session_answer(one), ocelli_session_answer(other));
         cr_assert_arr_eq(one->logits, other->logits, vocab * sizeof(float));
         cr_assert_eq(one->kept, other->kept);
@@ -190,11 +171,11 @@ Test(look, two_pictures)
     ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_Q8);
     ocelli_visual *first = see(model, MEDIA "square96.png");
     ocelli_visual *second = see(model, OCELLI_SAMPLES "/pictures/picture01.png");
-    ocelli_session *session = open_session(model);
+    ocelli_session *session = open_session(model, 0);
     ocelli_error err;
     const ocelli_part parts[] = {{.visual = first}, {.visual = second}, {.text = "what"}};
     cr_assert_eq(ocelli_session_add(session, OCELLI_USER, parts, 3, &err), OCELLI_OK);
-    answer(session, 3);
+    run(session, 3);
     static told a, b;
     float map[MOST];
     ocelli_look_options options = OCELLI_LOOK_OPTIONS_INIT;
@@ -235,14 +216,14 @@ Test(look, what_is_refused)
     ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_Q8);
     ocelli_visual *visual = see(model, MEDIA "square96.png");
     ocelli_visual *other = see(model, OCELLI_SAMPLES "/pictures/picture01.png");
-    ocelli_session *session = open_session(model);
+    ocelli_session *session = open_session(model, 0);
     ocelli_error err;
     float map[MOST];
     cr_assert_eq(ocelli_session_look(session, visual, NULL, map, &err), OCELLI_E_STATE);
     cr_assert_eq(ocelli_session_look(NULL, visual, NULL, map, &err), OCELLI_E_ARGUMENT);
     say(session, visual, "what");
     cr_assert_eq(ocelli_session_look(session, visual, NULL, map, &err), OCELLI_E_STATE);
-    answer(session, 4);
+    run(session, 4);
     cr_assert_eq(ocelli_session_look(session, other, NULL, map, &err), OCELLI_E_ARGUMENT);
     cr_assert_not_null(strstr(err.message, "not in the conversation"));
     ocelli_look_options options = OCELLI_LOOK_OPTIONS_INIT;

@@ -11,29 +11,6 @@
 #define MODELS OCELLI_TEST_DATA "/golden/qwen3vl/models/"
 #define MEDIA OCELLI_TEST_DATA "/golden/qwen3vl/media/"
 
-static ocelli_result run(ocelli_session *session, size_t max_tokens)
-{
-    ocelli_error err;
-    ocelli_result result = {.struct_size = sizeof result};
-    ocelli_generate_options options = OCELLI_GENERATE_OPTIONS_INIT;
-    options.max_tokens = max_tokens;
-    options.stop_repetition = 0;
-    cr_assert_eq(ocelli_session_generate(session, &options, NULL, NULL, &result, &err), OCELLI_OK,
-                 "%s", err.message);
-    return result;
-}
-
-static ocelli_session *open_session(ocelli_model *model, uint64_t context)
-{
-    ocelli_error err;
-    ocelli_session *session;
-    ocelli_session_options options = OCELLI_SESSION_OPTIONS_INIT;
-    options.context_tokens = context;
-    cr_assert_eq(ocelli_session_open(&session, model, &options, &err), OCELLI_OK, "%s",
-                 err.message);
-    return session;
-}
-
 Test(session, a_second_turn_reuses_the_cache_and_answers_as_a_fresh_one)
 {
     ocelli_model *model = open_model(MODELS "t1_f32", OCELLI_QUANT_Q8);
