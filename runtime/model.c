@@ -163,6 +163,10 @@ static ocelli_status open_package_files(ocelli_model *model, ocelli_error *err)
     model->stored_dtype = manifest->embed_dtype;
     OC_TRY(open_in(model->directory, OC_PACKAGE_DECODER, &model->decoder_files, err));
     OC_TRY(open_in(model->directory, OC_PACKAGE_VISION, &model->vision_files, err));
+    if (!model->plan_only) {
+        OC_TRY(oc_weights_expect_use(model->decoder_files, model->copy_weights, err));
+        OC_TRY(oc_weights_expect_use(model->vision_files, false, err));
+    }
     OC_TRY(oc_package_check_quant(manifest, model->decoder_files, model->directory, err));
     OC_TRY(oc_package_check_vision(manifest, model->vision_files, model->directory, err));
     const char *theirs = oc_weights_metadata(model->decoder_files, OC_PACKAGE_FINGERPRINT);
@@ -439,6 +443,7 @@ ocelli_status ocelli_model_open(ocelli_model **out, const char *directory,
     pthread_mutex_init(&model->compute_lock, NULL);
     model->plan_only = options.plan_only != 0;
     model->embed_budget = options.embed_budget;
+    model->copy_weights = options.copy_weights != 0;
     model->opened = oc_clock_seconds();
     if (model->plan_only) {
         options.progress = NULL; /* nothing takes time */

@@ -18,6 +18,7 @@ struct ocelli_model {
     oc_source source;
     char *directory; /* what the model is called in messages */
     bool packaged;
+    bool copy_weights;
     bool plan_only; /* its matrices have sizes and no data */
     ocelli_quant quant;
     ocelli_vision vision;

@@ -141,11 +141,14 @@ typedef struct ocelli_model_options {
      * belongs to it, else none, and the model only reads text. */
     const char *mmproj;
     int needs_vision; /* nonzero: a model that cannot see is refused at once */
+    int copy_weights; /* nonzero: a package's decoder is read into this process's memory, in large pages,
+                       * instead of being mapped and shared: decoding is an eighth faster where the
+                       * system maps the file in small pages. The answer does not depend on it */
 } ocelli_model_options;
 #define OCELLI_MODEL_OPTIONS_INIT                                                                  \
     {                                                                                              \
         sizeof(ocelli_model_options), OCELLI_QUANT_DEFAULT, 0, NULL, NULL, NULL, NULL, NULL,       \
-            OCELLI_VISION_DEFAULT, 0, UINT64_C(64) << 20, NULL, 0                                  \
+            OCELLI_VISION_DEFAULT, 0, UINT64_C(64) << 20, NULL, 0, 0                               \
     }
 
 /* Opens a Hugging Face checkpoint directory, a package, a GGUF text model, or a directory that

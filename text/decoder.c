@@ -18,7 +18,7 @@ typedef struct pass {
     const oc_row *rows;
     size_t count;
     float *x;                 /* [count, hidden]: the residual stream */
-    float *y;                 /* [count, hidden]: what a sublayer reads, then what it adds */
+    float *normed;            /* [count, hidden]: what experts read; NULL without any */
     float *query;             /* [count, heads * head_dim] */
     float *key, *value;       /* [count, kv_heads * head_dim] */
     float *attended;          /* [count, heads * head_dim] */
@@ -39,10 +39,22 @@ static void prepare(const pass *p, oc_activations *out, const oc_matrix *weight,
                            weight->cols);
 }
 
-static void multiply(const pass *p, const oc_matrix *weight, const float *bias,
-                     const oc_activations *x, float *y)
+/* RMSNorm(residual stream), as matrices like weight take it. */
+static void prepare_normed(const pass *p, oc_activations *out, const oc_matrix *weight,
+                           const float *norm)
 {
-    oc_linear(p->compute, p->arena, weight, bias, x, y, weight->rows);
+    oc_activations_prepare_normed(out, p->compute, p->arena, weight->format,
+                                  &(oc_norm){.weight = norm, .eps = p->config->rms_norm_eps}, p->x,
+                                  p->count, weight->cols);
+}
+
+/* residual stream += x Wt + bias */
+static void add_product(const pass *p, const oc_matrix *weight, const float *bias,
+                        const oc_activations *x)
+{
+    oc_linear_into(
+        p->compute, p->arena, weight, x,
+        &(oc_linear_output){.bias = bias, .add = true, .y = p->x, .y_stride = p->config->hidden});
 }
 
 static void take_scratch(pass *p)
@@ -51,7 +63,9 @@ static void take_scratch(pass *p)
     size_t queries = config->heads * config->head_dim, keys = config->kv_heads * config->head_dim;
     size_t half = config->head_dim / 2;
     p->x = oc_arena_take(p->arena, p->count * config->hidden, sizeof(float));
-    p->y = oc_arena_take(p->arena, p->count * config->hidden, sizeof(float));
+    if (config->experts > 0) {
+        p->normed = oc_arena_take(p->arena, p->count * config->hidden, sizeof(float));
+    }
     p->query = oc_arena_take(p->arena, p->count * queries, sizeof(float));
     p->key = oc_arena_take(p->arena, p->count * keys, sizeof(float));
     p->value = oc_arena_take(p->arena, p->count * keys, sizeof(float));
@@ -138,11 +152,7 @@ static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
     const oc_decoder_config *config = p->config;
     oc_activations activations;
     size_t mark = oc_arena_mark(p->arena);
-    if (!is_dry(p)) {
-        oc_rms_norm(p->compute, p->y, p->x, layer->input_norm, p->count, config->hidden,
-                    config->hidden, config->rms_norm_eps);
-    }
-    prepare(p, &activations, &layer->query, p->y);
+    prepare_normed(p, &activations, &layer->query, layer->input_norm);
     const oc_linear_part inputs[] = {
         {&layer->query, layer->query_bias, p->query, layer->query.rows},
         {&layer->key, layer->key_bias, p->key, layer->key.rows},
@@ -159,28 +169,25 @@ static void attend(pass *p, const oc_decoder_layer *layer, size_t index)
                         config->head_dim, 1.0f / sqrtf((float)config->head_dim));
     oc_arena_release(p->arena, mark);
     prepare(p, &activations, &layer->output, p->attended);
-    multiply(p, &layer->output, layer->output_bias, &activations, p->y);
+    add_product(p, &layer->output, layer->output_bias, &activations);
     oc_arena_release(p->arena, mark);
-    if (!is_dry(p)) {
-        oc_add(p->compute, p->x, p->y, p->count * config->hidden);
-    }
 }
 
-/* x += down(silu(gate(y)) * up(y)), y = norm(x); or the experts. */
+/* x += down(silu(gate(norm(x))) * up(norm(x))); or the experts. */
 static void feed_forward(pass *p, const oc_decoder_layer *layer)
 {
     const oc_decoder_config *config = p->config;
     oc_activations activations;
     size_t mark = oc_arena_mark(p->arena);
-    if (!is_dry(p)) {
-        oc_rms_norm(p->compute, p->y, p->x, layer->post_norm, p->count, config->hidden,
-                    config->hidden, config->rms_norm_eps);
-    }
     if (layer->experts != NULL) {
-        oc_moe_add(config, layer, p->compute, p->arena, p->x, p->y, p->count);
+        if (!is_dry(p)) {
+            oc_rms_norm(p->compute, p->normed, p->x, layer->post_norm, p->count, config->hidden,
+                        config->hidden, config->rms_norm_eps);
+        }
+        oc_moe_add(config, layer, p->compute, p->arena, p->x, p->normed, p->count);
         return;
     }
-    prepare(p, &activations, &layer->gate, p->y);
+    prepare_normed(p, &activations, &layer->gate, layer->post_norm);
     const oc_linear_part wide[] = {{&layer->gate, NULL, p->gate, layer->gate.rows},
                                    {&layer->up, NULL, p->up, layer->up.rows}};
     oc_linear_several(p->compute, p->arena, wide, 2, &activations);
@@ -189,11 +196,8 @@ static void feed_forward(pass *p, const oc_decoder_layer *layer)
         oc_silu_mul(p->compute, p->gate, p->gate, p->up, p->count * config->intermediate);
     }
     prepare(p, &activations, &layer->down, p->gate);
-    multiply(p, &layer->down, NULL, &activations, p->y);
+    add_product(p, &layer->down, NULL, &activations);
     oc_arena_release(p->arena, mark);
-    if (!is_dry(p)) {
-        oc_add(p->compute, p->x, p->y, p->count * config->hidden);
-    }
 }
 
 /* Deepstack: tap i is added after decoder layer i, at visual rows only. */

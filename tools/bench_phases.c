@@ -399,7 +399,7 @@ static ocelli_status caption_alone(bench *b, ocelli_error *err)
 int bench_memory(bench *b)
 {
     uint64_t bytes;
-    bench_runs peak = {.count = 0}, pss = {.count = 0};
+    bench_runs peak = {.count = 0}, pss = {.count = 0}, files = {.count = 0}, large = {.count = 0};
     ocelli_error err;
     int code = bench_code(caption_alone(b, &err), &err);
     if (code != EXIT_DONE) {
@@ -412,6 +412,14 @@ int bench_memory(bench *b)
         bench_runs_add(&pss, (double)bytes);
     }
     bench_rows_add(&b->rows, BENCH_MEMORY, BENCH_BYTES, &peak, "peak RSS of a caption");
+    if (system_rss_files(&bytes)) {
+        bench_runs_add(&files, (double)bytes);
+    }
+    if (system_large_files(&bytes)) {
+        bench_runs_add(&large, (double)bytes);
+    }
     bench_rows_add(&b->rows, BENCH_MEMORY, BENCH_BYTES, &pss, "PSS after it");
+    bench_rows_add(&b->rows, BENCH_MEMORY, BENCH_BYTES, &files, "mapped files in memory");
+    bench_rows_add(&b->rows, BENCH_MEMORY, BENCH_BYTES, &large, "of them in large pages");
     return EXIT_DONE;
 }

@@ -112,6 +112,11 @@ bool system_rss_files(uint64_t *bytes)
     return read_kilobytes("/proc/self/status", "RssFile:", bytes);
 }
 
+bool system_large_files(uint64_t *bytes)
+{
+    return read_kilobytes("/proc/self/smaps_rollup", "FilePmdMapped:", bytes);
+}
+
 bool system_pss_files(uint64_t *bytes)
 {
     return read_kilobytes("/proc/self/smaps_rollup", "Pss_File:", bytes);

@@ -20,5 +20,7 @@ bool system_pss(uint64_t *bytes);
 /* Of that, and of the resident size now, what is of mapped files. */
 bool system_rss_files(uint64_t *bytes);
 bool system_pss_files(uint64_t *bytes);
+/* Of the resident bytes of mapped files, those that are mapped in large pages. */
+bool system_large_files(uint64_t *bytes);
 
 #endif

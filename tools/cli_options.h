@@ -30,6 +30,7 @@ typedef enum flag_id {
     FLAG_THREADS,
     FLAG_CONTEXT,
     FLAG_EMBED_BUDGET,
+    FLAG_COPY_WEIGHTS,
     FLAG_PROMPT,
     FLAG_SYSTEM,
     FLAG_ESCAPE,
@@ -126,6 +127,7 @@ typedef struct cli_options {
     const char *cpu;
     uint64_t threads, context; /* 0: the library's own */
     uint64_t embed_budget;     /* bytes; where it is given */
+    bool copy_weights;
     text_list prompts;
     const char *system;
     bool escape, special_tokens, vision_ids;

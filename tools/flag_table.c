@@ -128,6 +128,17 @@ static const flag_spec flag_table_answers[FLAG_FIRST_OF_COMMANDS] = {
                   "A table within it is mapped, and the rows that were used stay in memory. A "
                   "larger one's rows are read from the file, each time, and none stays. The answer "
                   "does not depend on it, and the time hardly."},
+    {.id = FLAG_COPY_WEIGHTS,
+     .name = "copy-weights",
+     .kind = KIND_SWITCH,
+     .offset = FIELD(copy_weights),
+     .group = GROUP_MODEL,
+     .commands = RUNNING | COMMAND_BENCH,
+     .line = "copy a package's decoder into memory instead of mapping its file",
+     .paragraph = "Takes a second for each gigabyte and shares nothing with other processes, but "
+                  "decodes an eighth faster where the system maps the file in small pages: ocelli "
+                  "bench tells how much of it lies in large ones. The answer does not depend on "
+                  "it."},
     /* ---- prompt ---- */
     {.id = FLAG_PROMPT,
      .name = "prompt",

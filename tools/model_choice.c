@@ -197,5 +197,6 @@ bool model_options(const cli_options *options, ocelli_model_options *out)
     if (options->given[FLAG_EMBED_BUDGET]) {
         out->embed_budget = options->embed_budget;
     }
+    out->copy_weights = options->copy_weights;
     return model_forms(options, &out->quant, &out->vision);
 }

@@ -81,7 +81,7 @@ void oc_map_close(oc_map *map)
 ocelli_status oc_map_check(const oc_map *map, const char *path, ocelli_error *err)
 {
     struct stat status;
-    if (map->file > 0 && fstat(map->file - 1, &status) == 0 &&
+    if (map->file > 0 && !map->held && fstat(map->file - 1, &status) == 0 &&
         (uintmax_t)status.st_size < map->size) {
         return oc_fail(
             err, OCELLI_E_IO,
@@ -119,6 +119,38 @@ void oc_map_expect_random(const oc_map *map)
     posix_fadvise(map->file - 1, 0, 0, POSIX_FADV_RANDOM);
 }
 
+void oc_map_expect_whole(const oc_map *map)
+{
+#ifdef MADV_HUGEPAGE
+    if (map->bytes != NULL) {
+        madvise((void *)(uintptr_t)map->bytes, map->size, MADV_HUGEPAGE);
+    }
+#else
+    (void)map;
+#endif
+}
+
+ocelli_status oc_map_hold(oc_map *map, const char *path, ocelli_error *err)
+{
+    void *place = (void *)(uintptr_t)map->bytes;
+    if (map->bytes == NULL || map->held) {
+        return OCELLI_OK;
+    }
+    if (mmap(place, map->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+             0) == MAP_FAILED) {
+        return oc_fail(err, OCELLI_E_MEMORY, "%s: no memory for a copy of its %zu bytes", path,
+                       map->size);
+    }
+    map->held = true;
+    oc_map_expect_whole(map);
+    OC_TRY(oc_map_read(map, path, 0, place, map->size, err));
+    if (mprotect(place, map->size, PROT_READ) != 0) {
+        return oc_fail(err, OCELLI_E_IO, "%s: its copy cannot be protected: %s", path,
+                       strerror(errno));
+    }
+    return OCELLI_OK;
+}
+
 void oc_map_expect_read(const oc_map *map, uint64_t offset, size_t size)
 {
     posix_fadvise(map->file - 1, (off_t)offset, (off_t)size, POSIX_FADV_WILLNEED);
@@ -128,7 +160,7 @@ void oc_map_release_pages(const oc_map *map, const void *begin, size_t size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const unsigned char *start = begin;
-    if (map->bytes == NULL || size > map->size || start < map->bytes ||
+    if (map->bytes == NULL || map->held || size > map->size || start < map->bytes ||
         (size_t)(start - map->bytes) > map->size - size) {
         return; /* not a range of this map */
     }

@@ -11,7 +11,8 @@
 typedef struct oc_map {
     const unsigned char *bytes;
     size_t size;
-    int file; /* the open descriptor + 1; 0: none */
+    int file;  /* the open descriptor + 1; 0: none */
+    bool held; /* bytes are a copy in this process's memory (oc_map_hold) */
 } oc_map;
 
 /* Which file a mapping is of: the key of the embedding-table cache. */
@@ -34,10 +35,15 @@ ocelli_status oc_map_check(const oc_map *map, const char *path, ocelli_error *er
  * fails; path is for the message. May be called by several threads at once. */
 ocelli_status oc_map_read(const oc_map *map, const char *path, uint64_t offset, void *out,
                           size_t size, ocelli_error *err);
-/* Says that the map will be read here and there (random), or that oc_map_read of a range will
- * follow: only hints. */
+/* Says that the map will be read here and there (random), whole and again and again (whole: in large pages
+ * where the file system has them), or that oc_map_read of a range will follow: only hints. */
 void oc_map_expect_random(const oc_map *map);
+void oc_map_expect_whole(const oc_map *map);
 void oc_map_expect_read(const oc_map *map, uint64_t offset, size_t size);
+/* Reads the whole file into memory of this process, in large pages where there are any, and puts it in the
+ * mapping's place: bytes stay where they are. Before anybody else reads the map. Pages are then not given
+ * back before oc_map_close. OCELLI_E_MEMORY, or as oc_map_read; the map can only be closed then. */
+ocelli_status oc_map_hold(oc_map *map, const char *path, ocelli_error *err);
 /* Tells the system that the pages of [begin, begin + size) of the map are not needed now. */
 void oc_map_release_pages(const oc_map *map, const void *begin, size_t size);
 

@@ -1,7 +1,9 @@
 /* pool.c - see pool.h.
  *
  * A region is published by raising `generation`. Every thread has a share of the chunks, one run of
- * them, so that what it reads is one stream; a thread whose share is done helps with the others'. The
+ * them, so that what it reads is one stream; a thread whose share is done helps with the others'. A
+ * claim takes a part of what a share has left: each one waits for every load that is under way, which
+ * costs a thread that streams from memory a twentieth of its time when it claims chunk by chunk. The
  * caller works too, then waits until every chunk is done and no worker is still inside the region, so
  * that the job may leave the caller's stack.
  *
@@ -21,8 +23,11 @@
 
 enum { SPINS_BEFORE_PARKING = 4000, MOST_THREADS = 1024 };
 
-/* `next` of every share between regions. A worker that comes late counts up from here and so claims
- * nothing, whatever the region's fields hold at that moment. */
+/* A claim is such a part of what its share has left, so that the last ones are single chunks. */
+enum { CLAIM_PART = 4 };
+
+/* `next` of every share between regions. A worker that comes late finds this or counts up from it, and so
+ * claims nothing, whatever the region's fields hold at that moment. */
 static const size_t CLOSED = SIZE_MAX / 2;
 
 /* A thread's run of chunks; alone in its cache lines, for every claim writes it. */
@@ -62,17 +67,31 @@ static void relax(void)
 #endif
 }
 
+static void run_chunk(oc_pool *pool, size_t chunk, int worker)
+{
+    size_t begin = chunk * pool->chunk;
+    size_t end = pool->count - begin < pool->chunk ? pool->count : begin + pool->chunk;
+    pool->fn(pool->job, begin, end, worker);
+}
+
 static void claim_share(oc_pool *pool, oc_share *share, int worker, size_t *done)
 {
     for (;;) {
-        size_t chunk = atomic_fetch_add_explicit(&share->next, 1, memory_order_acq_rel);
+        /* How many is a guess; which ones are this thread's alone is what the addition says. */
+        size_t next = atomic_load_explicit(&share->next, memory_order_acquire);
+        if (next >= CLOSED || next >= share->end) {
+            return;
+        }
+        size_t count = (share->end - next) / CLAIM_PART + 1;
+        size_t chunk = atomic_fetch_add_explicit(&share->next, count, memory_order_acq_rel);
         if (chunk >= CLOSED || chunk >= share->end) {
             return;
         }
-        size_t begin = chunk * pool->chunk;
-        size_t end = pool->count - begin < pool->chunk ? pool->count : begin + pool->chunk;
-        pool->fn(pool->job, begin, end, worker);
-        ++*done;
+        size_t end = share->end - chunk < count ? share->end : chunk + count;
+        *done += end - chunk;
+        for (; chunk < end; chunk++) {
+            run_chunk(pool, chunk, worker);
+        }
     }
 }
 

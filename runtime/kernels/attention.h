@@ -9,6 +9,9 @@
 #include "runtime/kernels/compute.h"
 #include "runtime/kernels/matrix.h"
 
+/* Scores of bfloat16 attention are to the base 2: e^x = 2^(x log2 e). */
+#define OC_LOG2_E 1.44269504089f
+
 /* Full (not causal) attention among rows [0, rows): the vision tower, one segment.
  * query, key, value, out: float32; head h of row r begins at base + r * stride + h * head_dim. */
 typedef struct oc_attention_full_job {

@@ -23,8 +23,6 @@ enum {
     WEIGHTS_STRIDE = KEYS / OC_BF16_STEP * OC_BF16_LINE
 };
 
-static const float LOG2_E = 1.44269504089f;
-
 typedef struct bf16_job {
     const oc_kernels *kernels;
     const oc_attention_bf16_job *job;
@@ -160,7 +158,7 @@ static void pack_items(void *argument, size_t begin, size_t end, int worker)
                 store_steps(bf16, (unsigned char *)key, OC_BF16_STEP * sizeof *key,
                             scratch.turned + head * dims);
             }
-            turn_row(bf16, &scratch, job->query, r, job->scale * LOG2_E);
+            turn_row(bf16, &scratch, job->query, r, job->scale * OC_LOG2_E);
             for (size_t head = 0; head < job->heads; head++) {
                 store_steps(bf16, find_query(bf16, head, r), OC_BF16_LINE,
                             scratch.turned + head * dims);

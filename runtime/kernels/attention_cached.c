@@ -17,7 +17,7 @@ enum { MOST_QUERIES = 128 };
 /* So few queries are bound by reading the cache: it is used without being widened to memory. */
 enum { FEW_QUERIES = 16 };
 
-enum { KEY_PIECE = 64 }; /* dims of a key that are narrowed at a time */
+enum { KEY_PIECE = OC_KV_PANEL }; /* dims of a key that are narrowed at a time */
 
 /* Neighbouring rows of one session. */
 typedef struct row_block {
@@ -68,10 +68,16 @@ static void store_halves(const oc_kernels *kernels, unsigned char *keys, unsigne
             memcpy(keys + oc_kv_key_at(lane, first + i), narrow + i, OC_BF16_STEP * sizeof *narrow);
         }
         kernels->narrow_bf16(narrow, value + first, count);
-        for (size_t i = 0; i < count; i++) {
+        unsigned char *place = values + oc_kv_value_at(lane, first, head_dim);
+        bool begins = lane % OC_BF16_STEP == 0;
+        for (size_t i = 0; i < count; i++) { /* pairs of slots of one panel follow one another */
             const uint16_t pair[OC_BF16_STEP] = {narrow[i], 0};
-            memcpy(values + oc_kv_value_at(lane, first + i, head_dim), pair,
-                   (lane % OC_BF16_STEP == 0 ? OC_BF16_STEP : 1) * sizeof *pair);
+            if (begins) {
+                memcpy(place, pair, sizeof pair);
+            } else {
+                memcpy(place, narrow + i, sizeof *narrow);
+            }
+            place += sizeof pair;
         }
     }
 }
@@ -165,14 +171,16 @@ static void attend_halves(const cached_job *job, oc_attention_block *state,
                                        .packed_step = LINES * OC_BF16_LINE,
                                        .y = state->scores,
                                        .y_stride = OC_KEY_BLOCK});
-    oc_attention_block_weigh(state, count);
-    for (size_t q = 0; q < state->queries; q++) {
-        uint16_t *weights = scratch->weights + q * OC_KEY_BLOCK;
-        k->narrow_bf16(weights, state->scores + q * OC_KEY_BLOCK, count);
-        if (count % OC_BF16_STEP != 0) {
-            weights[count] = 0;
-        }
-    }
+    k->weigh_page_bf16(&(oc_bf16_page){.queries = state->queries,
+                                       .keys = count,
+                                       .visible = state->visible,
+                                       .scale = job->scale * OC_LOG2_E,
+                                       .scores = state->scores,
+                                       .max = state->max,
+                                       .total = state->total,
+                                       .weights = scratch->weights,
+                                       .dims = job->head_dim,
+                                       .sums = state->sums});
     for (size_t d = 0; d < job->head_dim; d += OC_KV_PANEL) {
         size_t left = job->head_dim - d, width = left < OC_KV_PANEL ? left : OC_KV_PANEL;
         k->product_bf16(&(oc_bf16_product){.rows = state->queries,

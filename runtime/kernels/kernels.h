@@ -89,6 +89,23 @@ typedef struct oc_bf16_weighing {
     float *sums;           /* [dims][OC_BF16_COLS]: multiplied by 2^(old max - max) */
 } oc_bf16_weighing;
 
+/* The same with scores as they come from a page of a kv cache: rows are queries. */
+enum { OC_BF16_PAGE_KEYS = 64 };
+typedef struct oc_bf16_page {
+    size_t queries;
+    size_t keys; /* of the page, 1..OC_BF16_PAGE_KEYS */
+    const size_t
+        *visible;        /* [queries]: the first so many keys weigh, the others nothing; may be 0 */
+    float scale;         /* > 0: times a score it is to the base 2 */
+    const float *scores; /* [queries][OC_BF16_PAGE_KEYS], all may be read */
+    float *max;          /* [queries], of scaled scores, -INFINITY at first; see above */
+    float *total;        /* [queries]: sum of weights so far, 0 at first */
+    uint16_t *weights;   /* [queries][OC_BF16_PAGE_KEYS], keys and one more if that is odd are
+                            * written at least */
+    size_t dims;
+    float *sums; /* [queries][dims]: multiplied by 2^(old max - max) */
+} oc_bf16_page;
+
 /* What becomes of the sums of a linear product: + bias, a function, and where it goes. */
 typedef enum oc_pointwise {
     OC_POINTWISE_NONE,
@@ -152,6 +169,9 @@ typedef struct oc_kernels {
     /* weight = 2^(score - max), cut (not rounded) to bfloat16 with 0 for a missing second key;
      * total counts what was cut, so that the cut is in numerator and denominator alike. */
     void (*weigh_bf16)(const oc_bf16_weighing *job);
+    /* weight = 2^(scale * score - max), rounded to the nearest bfloat16, and total counts what it was
+     * rounded to. */
+    void (*weigh_page_bf16)(const oc_bf16_page *job);
     void (*finish)(const oc_finish *job);
 
     /* One row of activations into int8: step s (4 columns) goes to values + s * step, group g to

@@ -239,6 +239,60 @@ static void weigh_bf16(const oc_bf16_weighing *job)
     }
 }
 
+/* The scores of one query: four vectors, what it does not see at minus infinity. */
+static void weigh_query(const oc_bf16_page *job, size_t q)
+{
+    enum { PARTS = OC_BF16_PAGE_KEYS / LANES };
+    const __m512bh ones = (__m512bh)_mm512_set1_epi32(0x3f803f80);
+    const float *scores = job->scores + q * OC_BF16_PAGE_KEYS;
+    uint16_t *weights = job->weights + q * OC_BF16_PAGE_KEYS;
+    const vec scale = vec_set(job->scale),
+              limit = vec_set(job->max[q] + (float)OC_BF16_WEIGHT_SLACK);
+    size_t visible = job->visible[q];
+    vec part[PARTS];
+    __mmask16 above = 0;
+    for (size_t i = 0; i < PARTS; i++) {
+        size_t before = i * LANES, seen_here = visible > before ? visible - before : 0;
+        __mmask16 seen = seen_here >= LANES ? 0xffffu : lane_mask(seen_here);
+        part[i] = _mm512_mask_mul_ps(vec_set(-INFINITY), seen, vec_load(scores + i * LANES), scale);
+        above |= _mm512_cmp_ps_mask(part[i], limit, _CMP_NLE_UQ);
+    }
+    if (above != 0) {
+        vec most = vec_max(vec_max(part[0], part[1]), vec_max(part[2], part[3]));
+        float old = job->max[q], max = _mm512_reduce_max_ps(most);
+        vec correction = power_of_two(vec_set(old - max));
+        job->max[q] = max;
+        job->total[q] *= _mm512_cvtss_f32(correction);
+        for (size_t d = 0; d < job->dims; d += LANES) {
+            float *at = job->sums + q * job->dims + d;
+            vec_store_part(at, vec_mul(vec_load_part(at, job->dims - d), correction),
+                           job->dims - d);
+        }
+    }
+    const vec max = vec_set(job->max[q]);
+    vec total = vec_zero();
+    for (size_t i = 0; i < PARTS; i += 2) {
+        vec low = power_of_two(vec_sub(part[i], max)),
+            high = power_of_two(vec_sub(part[i + 1], max));
+        __m512bh pairs = _mm512_cvtne2ps_pbh(high, low);
+        total = _mm512_dpbf16_ps(total, pairs, ones);
+        _mm512_storeu_si512(weights + i * LANES, (__m512i)pairs);
+    }
+    job->total[q] += _mm512_reduce_add_ps(total);
+}
+
+static void weigh_page_bf16(const oc_bf16_page *job)
+{
+    for (size_t q = 0; q < job->queries; q++) {
+        if (job->visible[q] > 0) {
+            weigh_query(job, q);
+        } else {
+            memset(job->weights + q * OC_BF16_PAGE_KEYS, 0,
+                   OC_BF16_PAGE_KEYS * sizeof *job->weights);
+        }
+    }
+}
+
 void oc_kernels_init_avx512_bf16(oc_kernels *table)
 {
     loop_fill_table(table);
@@ -247,6 +301,7 @@ void oc_kernels_init_avx512_bf16(oc_kernels *table)
     table->finish = finish;
     table->product_bf16 = product_bf16;
     table->weigh_bf16 = weigh_bf16;
+    table->weigh_page_bf16 = weigh_page_bf16;
 }
 
 #endif

@@ -33,38 +33,65 @@ static inline __m512 load_scales(const unsigned char *block, size_t which)
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-static void quantize_group(int8_t *values, size_t step, oc_quant_group *group, const float *x,
-                           size_t count)
+/* part[i]: columns 16 i on; behind count zeros. Magnitudes order as whole numbers; infinity and NaN are
+ * above all others. */
+static inline float load_group(__m512 part[4], const float *x, size_t count)
 {
-    __m512 part[4];
-    __m512i largest = _mm512_setzero_si512(), codes[4];
+    __m512i largest[4];
     for (size_t i = 0; i < 4; i++) {
         size_t left = count > 16 * i ? count - 16 * i : 0;
         __mmask16 mask = (__mmask16)(left >= 16 ? 0xffffu : (1u << left) - 1u);
         part[i] = _mm512_maskz_loadu_ps(mask, x + 16 * i);
-        /* Magnitudes order as whole numbers; infinity and NaN are above all others. */
-        __m512i magnitude = _mm512_castps_si512(_mm512_abs_ps(part[i]));
-        largest = _mm512_max_epu32(largest, magnitude);
+        largest[i] = _mm512_castps_si512(_mm512_abs_ps(part[i]));
     }
-    uint32_t bits = _mm512_reduce_max_epu32(largest);
+    uint32_t bits = _mm512_reduce_max_epu32(_mm512_max_epu32(
+        _mm512_max_epu32(largest[0], largest[1]), _mm512_max_epu32(largest[2], largest[3])));
     float most;
     memcpy(&most, &bits, sizeof most);
-    bool finite = bits < 0x7f800000u, usable = finite && most >= 1e-30f;
-    __m512 inverse = _mm512_set1_ps(usable ? 127.0f / most : 0.0f);
+    return most;
+}
+
+/* The 64 codes in order: packing leaves part j's quad of lane l at 4 l + j. */
+static inline __m512i pack_codes(const __m512 part[4], __m512 inverse)
+{
+    __m512i codes[4];
     for (size_t i = 0; i < 4; i++) {
-        codes[i] =
-            usable ? _mm512_cvtps_epi32(_mm512_mul_ps(part[i], inverse)) : _mm512_setzero_si512();
-        int8_t bytes[16];
-        _mm_storeu_si128((__m128i *)(void *)bytes, _mm512_cvtepi32_epi8(codes[i]));
-        for (size_t s = 0; s < 4; s++) {
-            memcpy(values + (4 * i + s) * step, bytes + 4 * s, OC_QUANT_STEP);
+        codes[i] = _mm512_cvtps_epi32(_mm512_mul_ps(part[i], inverse));
+    }
+    __m512i mixed = _mm512_packs_epi16(_mm512_packs_epi32(codes[0], codes[1]),
+                                       _mm512_packs_epi32(codes[2], codes[3]));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, mixed);
+}
+
+static void quantize_group(int8_t *values, size_t step, oc_quant_group *group, const float *x,
+                           size_t count)
+{
+    __m512 part[4];
+    float most = load_group(part, x, count);
+    bool finite = most <= 0x1.fffffep127f, usable = finite && most >= 1e-30f;
+    __m512i codes = _mm512_setzero_si512();
+    if (usable) {
+        codes = pack_codes(part, _mm512_set1_ps(127.0f / most));
+    }
+    if (step == OC_QUANT_STEP) {
+        _mm512_storeu_si512((void *)values, codes);
+    } else {
+        int32_t steps[STEPS];
+        _mm512_storeu_si512((void *)steps, codes);
+        for (size_t s = 0; s < STEPS; s++) {
+            memcpy(values + s * step, &steps[s], OC_QUANT_STEP);
         }
     }
-    int32_t first = _mm512_reduce_add_epi32(_mm512_add_epi32(codes[0], codes[1]));
-    int32_t second = _mm512_reduce_add_epi32(_mm512_add_epi32(codes[2], codes[3]));
+    /* Sums of fours, then of all that are in either half. */
+    __m512i fours = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), codes);
+    __m256i twos =
+        _mm256_hadd_epi32(_mm512_castsi512_si256(fours), _mm512_extracti64x4_epi64(fours, 1));
+    __m256i ones = _mm256_hadd_epi32(twos, twos);
+    __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(ones), _mm256_extracti128_si256(ones, 1));
     group->scale = usable ? most / 127.0f : finite ? 0.0f : NAN;
-    group->half[0] = -OC_QUANT_OFFSET * first;
-    group->half[1] = -OC_QUANT_OFFSET * second;
+    group->half[0] = -OC_QUANT_OFFSET * _mm_cvtsi128_si32(halves);
+    group->half[1] = -OC_QUANT_OFFSET * _mm_extract_epi32(halves, 1);
     group->correction = group->half[0] + group->half[1];
 }
 

@@ -159,6 +159,35 @@ static void weigh_bf16(const oc_bf16_weighing *job)
     }
 }
 
+static void weigh_page_bf16(const oc_bf16_page *job)
+{
+    for (size_t q = 0; q < job->queries; q++) {
+        const float *scores = job->scores + q * OC_BF16_PAGE_KEYS;
+        uint16_t *weights = job->weights + q * OC_BF16_PAGE_KEYS;
+        float old = job->max[q], max = old, total = 0.0f;
+        for (size_t k = 0; k < job->visible[q]; k++) {
+            max = scores[k] * job->scale > max ? scores[k] * job->scale : max;
+        }
+        max = max <= old + (float)OC_BF16_WEIGHT_SLACK ? old : max;
+        for (size_t k = 0; k < job->keys + job->keys % OC_BF16_STEP; k++) {
+            weights[k] = 0;
+            if (k < job->visible[q]) {
+                weights[k] = oc_bf16_narrow(exp2f(scores[k] * job->scale - max));
+            }
+            total += oc_bf16_widen(weights[k]);
+        }
+        if (max != old) {
+            float correction = exp2f(old - max);
+            job->max[q] = max;
+            job->total[q] *= correction;
+            for (size_t d = 0; d < job->dims; d++) {
+                job->sums[q * job->dims + d] *= correction;
+            }
+        }
+        job->total[q] += total;
+    }
+}
+
 static void quantize_group(int8_t *values, size_t step, oc_quant_group *group, const float *x,
                            size_t count)
 {
@@ -450,6 +479,7 @@ void oc_kernels_init_scalar(oc_kernels *table)
         .gemm = gemm,
         .product_bf16 = product_bf16,
         .weigh_bf16 = weigh_bf16,
+        .weigh_page_bf16 = weigh_page_bf16,
         .finish = finish,
         .quantize = quantize,
         .product_q8 = product_q8,

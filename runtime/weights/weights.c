@@ -248,6 +248,19 @@ void oc_weights_close(oc_weights *weights)
     oc_free(weights);
 }
 
+ocelli_status oc_weights_expect_use(oc_weights *weights, bool hold, ocelli_error *err)
+{
+    for (size_t i = 0; weights->safetensors != NULL && i < weights->file_count; i++) {
+        oc_map *map = &weights->safetensors[i].map;
+        if (hold) {
+            OC_TRY(oc_map_hold(map, weights->files[i].path, err));
+        } else {
+            oc_map_expect_whole(map);
+        }
+    }
+    return OCELLI_OK;
+}
+
 ocelli_status oc_weights_check(const oc_weights *weights, ocelli_error *err)
 {
     for (size_t i = 0; i < weights->file_count; i++) {

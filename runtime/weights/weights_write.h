@@ -17,14 +17,15 @@ ocelli_status oc_weights_writer_metadata(oc_weights_writer *writer, const char *
 ocelli_status oc_weights_writer_announce(oc_weights_writer *writer, const char *name,
                                          oc_dtype dtype, int rank, const int64_t *shape,
                                          ocelli_error *err);
-/* All of the bytes of the next announced tensor, which must be called name. */
+/* All of the bytes of the next announced tensor, which must be called name. They may reach the file with a
+ * later call. A full disk is OCELLI_E_IO with the path and the bytes that are missing. */
 ocelli_status oc_weights_writer_data(oc_weights_writer *writer, const char *name, const void *data,
                                      size_t bytes, ocelli_error *err);
-/* Syncs and closes; size and hash of the whole file. Fails if an announced tensor is missing. A
- * full disk is OCELLI_E_IO with the path and the bytes wanted. */
+/* Writes what is left, syncs and closes; size and hash of the whole file. Fails if an announced tensor is
+ * missing, and as oc_weights_writer_data does. */
 ocelli_status oc_weights_writer_finish(oc_weights_writer *writer, uint64_t *size, oc_hash *hash,
                                        ocelli_error *err);
-/* Frees; an unfinished file is left to the caller to remove. Accepts NULL. */
+/* Frees; an unfinished file holds what was given to it and is left to the caller to remove. Accepts NULL. */
 void oc_weights_writer_close(oc_weights_writer *writer);
 
 #endif

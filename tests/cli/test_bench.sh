@@ -31,7 +31,8 @@ assert m["read_bytes_per_second"] > 0 and m["f32_operations_per_second"] > 0
 # Every figure is a number, and the share is what it says: of a limit that follows from the work and
 # from the machine as it was then, which is never above the best it has shown.
 for f in o["figures"]:
-    assert f["runs"] == 1 and 0 < f["least"] <= f["median"] <= f["most"], f
+    assert f["runs"] == 1 and f["least"] <= f["median"] <= f["most"], f
+    assert f["least"] > 0 or f["name"] == "of them in large pages", f
     if f["group"] in ("load", "memory"):
         assert "limit" not in f
         continue
@@ -77,6 +78,9 @@ assert decode["attention_operations"] == 4 * q * L * sum(2048 + i for i in range
 
 # The 512 MiB that measuring the machine takes are not in the peak.
 peak = rows["memory", "peak RSS of a caption"]["median"]
+files, large = (rows["memory", name]["median"] for name in
+                ("mapped files in memory", "of them in large pages"))
+assert 0 < files < peak and 0 <= large <= files, (files, large, peak)
 assert peak < 512 << 20 and rows["memory", "PSS after it"]["median"] < 512 << 20, peak
 
 import xml.dom.minidom

@@ -49,6 +49,9 @@ for package in wide narrow; do
         expect_code 0
         cmp -s out plain || fail "another answer of $package with --embed-budget $budget"
     done
+    run caption --quiet -m $package --copy-weights "$picture"
+    expect_code 0
+    cmp -s out plain || fail "another answer of $package with --copy-weights"
     run verify -q $package
     expect_code 0
 done

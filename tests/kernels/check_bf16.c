@@ -216,6 +216,67 @@ static void check_weigh(checker *c)
     check_free(c, &before, "weigh_bf16");
 }
 
+/* As above, but rounded to nearest: off by half as much. The last page of a chunk: queries see none of the
+ * keys, some or all. */
+static void check_weigh_page(checker *c)
+{
+    const double power = 1.1e-4;
+    size_t queries = check_below(c, 5), keys = 1 + check_below(c, OC_BF16_PAGE_KEYS);
+    size_t dims = check_below(c, 40), padded = keys + keys % 2;
+    float scale = 0.1f + 0.01f * (float)check_below(c, 10);
+    array scores = check_floats(c, queries * OC_BF16_PAGE_KEYS, 30.0f);
+    array weights = check_output(c, queries * OC_BF16_PAGE_KEYS, 2);
+    array max = check_output(c, queries, 4), total = check_output(c, queries, 4);
+    array sums = check_output(c, queries * dims, 4), before = check_floats(c, queries * dims, 1.0f);
+    float *most = max.data, *sum = total.data, old[5];
+    size_t visible[5];
+    for (size_t q = 0; q < queries; q++) {
+        bool first = check_below(c, 2) == 0;
+        visible[q] = check_below(c, 2) == 0 ? keys : check_below(c, keys + 1);
+        old[q] = most[q] = first ? -INFINITY : check_normal(c) * 8.0f;
+        sum[q] = first ? 0.0f : 2.5f;
+        ((float *)scores.data)[q * OC_BF16_PAGE_KEYS] -= check_below(c, 5) == 0 ? 5000.0f : 0.0f;
+    }
+    if (queries * dims > 0) {
+        memcpy(sums.data, before.data, sums.bytes);
+    }
+    c->kernels->weigh_page_bf16(&(oc_bf16_page){queries, keys, visible, scale, scores.data, most,
+                                                sum, weights.data, dims, sums.data});
+    for (size_t q = 0; q < queries; q++) {
+        const float *score = (float *)scores.data + q * OC_BF16_PAGE_KEYS;
+        float largest = old[q];
+        for (size_t k = 0; k < visible[q]; k++) {
+            largest = fmaxf(largest, score[k] * scale);
+        }
+        largest = largest > old[q] + (float)OC_BF16_WEIGHT_SLACK ? largest : old[q];
+        check_near(c, "weigh_page_bf16", q, most[q], (double)largest, 0.0);
+        double factor = largest == old[q] ? 1.0 : exp2((double)old[q] - (double)largest);
+        double expected = isinf(old[q]) ? 0.0 : 2.5 * factor, rounded_total = 0.0;
+        for (size_t k = 0; k < padded; k++) {
+            double got =
+                (double)oc_bf16_widen(((uint16_t *)weights.data)[q * OC_BF16_PAGE_KEYS + k]);
+            double weight = k < visible[q] ? exp2((double)(score[k] * scale - largest)) : 0.0;
+            if (fabs(got - weight) > weight * (power + 0x1p-8) + 2e-38) {
+                check_fail(c, "weigh_page_bf16", "weight %g, expected %g", got, weight);
+            }
+            rounded_total += got;
+        }
+        check_near(c, "weigh_page_bf16 total", q, sum[q], expected + rounded_total,
+                   expected * power + (expected + rounded_total) * ((double)keys + 4.0) * U);
+        for (size_t d = 0; d < dims; d++) {
+            double value = (double)((float *)before.data)[q * dims + d] * factor;
+            check_near(c, "weigh_page_bf16 sums", q, ((float *)sums.data)[q * dims + d], value,
+                       factor == 1.0 ? 0.0 : fabs(value) * power + 1e-37);
+        }
+    }
+    check_free(c, &scores, "weigh_page_bf16");
+    check_free(c, &weights, "weigh_page_bf16");
+    check_free(c, &max, "weigh_page_bf16");
+    check_free(c, &total, "weigh_page_bf16");
+    check_free(c, &sums, "weigh_page_bf16");
+    check_free(c, &before, "weigh_page_bf16");
+}
+
 static double exact(oc_pointwise which, double x)
 {
     switch (which) {
@@ -293,5 +354,6 @@ void check_bf16_kernels(checker *c)
     check_pack(c);
     check_product(c);
     check_weigh(c);
+    check_weigh_page(c);
     check_finish(c);
 }

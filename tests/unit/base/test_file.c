@@ -98,6 +98,43 @@ Test(file, maps_and_reads_the_same_bytes)
     cr_assert_not(oc_file_is_directory(path));
 }
 
+/* A copy stays what it was, where it was, whatever becomes of the file or is said of its pages. */
+Test(file, holds_a_copy)
+{
+    enum { SIZE = 5 << 20 };
+    char *bytes = oc_alloc(SIZE, 1);
+    cr_assert_not_null(bytes);
+    for (size_t i = 0; i < SIZE; i++) {
+        bytes[i] = (char)(i * 7 + i / 4096);
+    }
+    make_file("plain", bytes, SIZE);
+    ocelli_error err = {0};
+    oc_map map;
+    cr_assert_eq(oc_map_open(&map, in_folder("plain"), NULL, &err), OCELLI_OK);
+    oc_map_expect_whole(&map);
+    const unsigned char *place = map.bytes;
+    cr_assert_eq(oc_map_hold(&map, path, &err), OCELLI_OK, "%s", err.message);
+    cr_assert_eq(oc_map_hold(&map, path, &err), OCELLI_OK, "again changes nothing");
+    cr_assert_eq(map.bytes, place);
+    cr_assert_eq(truncate(path, 10), 0);
+    oc_map_release_pages(&map, map.bytes, map.size);
+    cr_assert_eq(oc_map_check(&map, path, &err), OCELLI_OK);
+    cr_assert_eq(memcmp(map.bytes, bytes, SIZE), 0);
+    oc_map_close(&map);
+    oc_free(bytes);
+    /* What a file no longer has cannot be copied. */
+    make_file("plain", "some bytes", 10);
+    cr_assert_eq(oc_map_open(&map, path, NULL, &err), OCELLI_OK);
+    cr_assert_eq(truncate(path, 4), 0);
+    cr_assert_eq(oc_map_hold(&map, path, &err), OCELLI_E_IO);
+    cr_assert_not_null(strstr(err.message, path), "%s", err.message);
+    oc_map_close(&map);
+    make_file("empty", "", 0);
+    cr_assert_eq(oc_map_open(&map, path, NULL, &err), OCELLI_OK);
+    cr_assert_eq(oc_map_hold(&map, path, &err), OCELLI_OK);
+    oc_map_close(&map);
+}
+
 Test(file, an_empty_file_is_a_file)
 {
     make_file("empty", "", 0);
