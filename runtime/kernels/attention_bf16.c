@@ -8,7 +8,10 @@
  * So the largest score, the sum of weights and the correction of a query stay in its lane, nothing
  * is summed across lanes, and the weights leave weigh_bf16 as the tiles that the second product
  * wants. Keys come in blocks of KEYS from row 0 on, so a query's bits depend on itself and its keys
- * alone. */
+ * alone.
+ *
+ * A head's keys and values of a large picture exceed a core's caches (16 MiB at 4096x4096): then some
+ * blocks of queries take turns over as many keys as stay in the level-2 cache. */
 #include "runtime/kernels/attention.h"
 
 #include "runtime/base/memory.h"
@@ -20,13 +23,19 @@ enum {
     QUERIES = OC_BF16_COLS,
     /* Scores, weights, and the sums of 64 dimensions beside them: 48 KiB, a level-1 cache. */
     KEYS = 128,
-    WEIGHTS_STRIDE = KEYS / OC_BF16_STEP * OC_BF16_LINE
+    WEIGHTS_STRIDE = KEYS / OC_BF16_STEP * OC_BF16_LINE,
+    /* Blocks of queries that take turns, from so many blocks on: their sums are 200 KiB for 64 dimensions, the
+     * keys and values of a turn 256 KiB. */
+    TURN_QUERIES = 16,
+    TURN_KEYS = 8, /* blocks */
+    TURNS_LEAST = 64
 };
 
 typedef struct bf16_job {
     const oc_kernels *kernels;
     const oc_attention_bf16_job *job;
     size_t query_blocks, key_blocks;
+    size_t turns;           /* blocks of queries of a work item */
     size_t width;           /* head_dim up to an even number */
     size_t pack_rows;       /* rows that are packed together */
     size_t query_bytes;     /* of one tile of 16 queries */
@@ -187,12 +196,17 @@ static void clear_queries(const bf16_job *bf16)
 
 /* ---- attending ------------------------------------------------------------------------------- */
 
+/* What a block of queries has so far. */
+typedef struct query_state {
+    float *sums;        /* [head_dim][QUERIES] */
+    float *max, *total; /* [QUERIES] */
+} query_state;
+
 typedef struct attend_scratch {
     float *scores;          /* [KEYS][QUERIES] */
     unsigned char *weights; /* [OC_BF16_TILES][WEIGHTS_STRIDE] */
-    float *sums;            /* [head_dim][QUERIES] */
-    float *max, *total;     /* [QUERIES] */
     float *panel;           /* [QUERIES][gemm_cols] */
+    unsigned char *states;  /* [turns], see find_state */
 } attend_scratch;
 
 enum {
@@ -201,29 +215,50 @@ enum {
     LANES_BYTES = QUERIES * sizeof(float) /* a multiple of OC_ALIGNMENT */
 };
 
+static size_t state_bytes(const bf16_job *bf16)
+{
+    return (bf16->job->head_dim + 2) * LANES_BYTES;
+}
+
 static size_t attending_bytes(const bf16_job *bf16)
 {
-    size_t rows = bf16->job->head_dim + 2 + bf16->kernels->gemm_cols;
-    return SCORES_BYTES + WEIGHTS_BYTES + rows * LANES_BYTES;
+    return SCORES_BYTES + WEIGHTS_BYTES + bf16->kernels->gemm_cols * LANES_BYTES +
+           bf16->turns * state_bytes(bf16);
 }
 
 static void lay_out_attending(const bf16_job *bf16, unsigned char *memory, attend_scratch *out)
 {
-    unsigned char *sums = memory + SCORES_BYTES + WEIGHTS_BYTES;
-    unsigned char *max = sums + bf16->job->head_dim * LANES_BYTES;
     out->scores = (float *)(void *)memory;
     out->weights = memory + SCORES_BYTES;
-    out->sums = (float *)(void *)sums;
-    out->max = (float *)(void *)max;
-    out->total = (float *)(void *)(max + LANES_BYTES);
-    out->panel = (float *)(void *)(max + 2 * LANES_BYTES);
+    out->panel = (float *)(void *)(out->weights + WEIGHTS_BYTES);
+    out->states = out->weights + WEIGHTS_BYTES + bf16->kernels->gemm_cols * LANES_BYTES;
 }
 
-static void attend_keys(const bf16_job *bf16, attend_scratch *scratch, size_t head, size_t query,
-                        size_t tiles, size_t block)
+static query_state find_state(const bf16_job *bf16, const attend_scratch *scratch, size_t turn)
+{
+    unsigned char *sums = scratch->states + turn * state_bytes(bf16);
+    unsigned char *max = sums + bf16->job->head_dim * LANES_BYTES;
+    return (query_state){.sums = (float *)(void *)sums,
+                         .max = (float *)(void *)max,
+                         .total = (float *)(void *)(max + LANES_BYTES)};
+}
+
+static void clear_state(const bf16_job *bf16, const query_state *state)
+{
+    memset(state->sums, 0, bf16->job->head_dim * LANES_BYTES);
+    for (size_t q = 0; q < QUERIES; q++) {
+        state->max[q] = -INFINITY;
+        state->total[q] = 0.0f;
+    }
+}
+
+static void attend_keys(const bf16_job *bf16, const attend_scratch *scratch,
+                        const query_state *state, size_t head, size_t query, size_t block)
 {
     const oc_attention_bf16_job *job = bf16->job;
     size_t first = block * KEYS, count = least(KEYS, job->rows - first);
+    size_t queries = least(QUERIES, job->rows - query * QUERIES);
+    size_t tiles = (queries + OC_BF16_TILE - 1) / OC_BF16_TILE;
     bf16->kernels->product_bf16(
         &(oc_bf16_product){.rows = count,
                            .tiles = tiles,
@@ -239,12 +274,12 @@ static void attend_keys(const bf16_job *bf16, attend_scratch *scratch, size_t he
     bf16->kernels->weigh_bf16(&(oc_bf16_weighing){.keys = count,
                                                   .tiles = tiles,
                                                   .scores = scratch->scores,
-                                                  .max = scratch->max,
-                                                  .total = scratch->total,
+                                                  .max = state->max,
+                                                  .total = state->total,
                                                   .weights = scratch->weights,
                                                   .weights_stride = WEIGHTS_STRIDE,
                                                   .dims = job->head_dim,
-                                                  .sums = scratch->sums});
+                                                  .sums = state->sums});
     bf16->kernels->product_bf16(&(oc_bf16_product){
         .rows = job->head_dim,
         .tiles = tiles,
@@ -254,29 +289,30 @@ static void attend_keys(const bf16_job *bf16, attend_scratch *scratch, size_t he
         .packed = scratch->weights,
         .packed_stride = WEIGHTS_STRIDE,
         .packed_step = OC_BF16_LINE,
-        .y = scratch->sums,
+        .y = state->sums,
         .y_stride = QUERIES,
         .add = true});
 }
 
 /* sums [dims][queries] / total to the rows of the output. */
-static void store_rows(const bf16_job *bf16, attend_scratch *scratch, size_t head, size_t first,
-                       size_t queries)
+static void store_rows(const bf16_job *bf16, const attend_scratch *scratch,
+                       const query_state *state, size_t head, size_t query)
 {
     const oc_attention_bf16_job *job = bf16->job;
+    size_t first = query * QUERIES, queries = least(QUERIES, job->rows - first);
     size_t cols = bf16->kernels->gemm_cols;
-    float *factor = scratch->total;
+    float *factor = state->total;
     for (size_t q = 0; q < queries; q++) {
         factor[q] = 1.0f / factor[q];
     }
     for (size_t d = 0; d < job->head_dim; d++) {
         for (size_t q = 0; q < queries; q++) {
-            scratch->sums[d * QUERIES + q] *= factor[q];
+            state->sums[d * QUERIES + q] *= factor[q];
         }
     }
     for (size_t d = 0; d < job->head_dim; d += cols) {
         size_t count = least(cols, job->head_dim - d);
-        bf16->kernels->pack[OC_FORMAT_F32](scratch->panel, scratch->sums + d * QUERIES, QUERIES,
+        bf16->kernels->pack[OC_FORMAT_F32](scratch->panel, state->sums + d * QUERIES, QUERIES,
                                            count, queries);
         for (size_t q = 0; q < queries; q++) {
             const float *row = scratch->panel + q * cols;
@@ -291,26 +327,42 @@ static void store_rows(const bf16_job *bf16, attend_scratch *scratch, size_t hea
     }
 }
 
-/* Item: a head's block of QUERIES. */
+/* Item: some of a head's blocks of QUERIES. */
+static void attend_item(const bf16_job *bf16, const attend_scratch *scratch, size_t head,
+                        size_t first_query)
+{
+    size_t end = least(first_query + bf16->turns, bf16->query_blocks);
+    for (size_t query = first_query; query < end; query++) {
+        query_state state = find_state(bf16, scratch, query - first_query);
+        clear_state(bf16, &state);
+    }
+    for (size_t first = 0; first < bf16->key_blocks; first += TURN_KEYS) {
+        size_t key_end = least(first + TURN_KEYS, bf16->key_blocks);
+        for (size_t query = first_query; query < end; query++) {
+            query_state state = find_state(bf16, scratch, query - first_query);
+            for (size_t block = first; block < key_end; block++) {
+                attend_keys(bf16, scratch, &state, head, query, block);
+            }
+        }
+    }
+    for (size_t query = first_query; query < end; query++) {
+        query_state state = find_state(bf16, scratch, query - first_query);
+        store_rows(bf16, scratch, &state, head, query);
+    }
+}
+
+static size_t items_of_head(const bf16_job *bf16)
+{
+    return (bf16->query_blocks + bf16->turns - 1) / bf16->turns;
+}
+
 static void attend_items(void *argument, size_t begin, size_t end, int worker)
 {
     const bf16_job *bf16 = argument;
-    const oc_attention_bf16_job *job = bf16->job;
     attend_scratch scratch;
     lay_out_attending(bf16, bf16->scratch + (size_t)worker * bf16->scratch_bytes, &scratch);
     for (size_t i = begin; i < end; i++) {
-        size_t head = i / bf16->query_blocks, query = i % bf16->query_blocks;
-        size_t first = query * QUERIES, queries = least(QUERIES, job->rows - first);
-        size_t tiles = (queries + OC_BF16_TILE - 1) / OC_BF16_TILE;
-        memset(scratch.sums, 0, job->head_dim * QUERIES * sizeof(float));
-        for (size_t q = 0; q < QUERIES; q++) {
-            scratch.max[q] = -INFINITY;
-            scratch.total[q] = 0.0f;
-        }
-        for (size_t block = 0; block < bf16->key_blocks; block++) {
-            attend_keys(bf16, &scratch, head, query, tiles, block);
-        }
-        store_rows(bf16, &scratch, head, first, queries);
+        attend_item(bf16, &scratch, i / items_of_head(bf16), i % items_of_head(bf16) * bf16->turns);
     }
 }
 
@@ -321,6 +373,7 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
     bf16_job bf16 = {.kernels = compute->kernels, .job = job};
     bf16.query_blocks = job->rows / QUERIES + (job->rows % QUERIES != 0);
     bf16.key_blocks = job->rows / KEYS + (job->rows % KEYS != 0);
+    bf16.turns = bf16.query_blocks < TURNS_LEAST ? 1 : TURN_QUERIES;
     bf16.width = oc_round_up(job->head_dim, OC_BF16_STEP);
     bf16.pack_rows = OC_BF16_STEP * bf16.kernels->gemm_cols;
     bf16.query_bytes = bf16.width / OC_BF16_STEP * OC_BF16_LINE;
@@ -336,7 +389,7 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
         size_t items = job->rows / bf16.pack_rows + (job->rows % bf16.pack_rows != 0);
         clear_queries(&bf16);
         oc_pool_run(compute->pool, items, 1, pack_items, &bf16);
-        oc_pool_run(compute->pool, job->heads * bf16.query_blocks, 1, attend_items, &bf16);
+        oc_pool_run(compute->pool, job->heads * items_of_head(&bf16), 1, attend_items, &bf16);
     }
     oc_arena_release(arena, mark);
 }

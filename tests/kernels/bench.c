@@ -357,6 +357,7 @@ static int bench_tier(const char *tier, int threads)
     if (kernels.bf16_products) {
         bench_full_bf16(&b, 1200, 16, 64);
         bench_full_bf16(&b, 4096, 16, 64);
+        bench_full_bf16(&b, 16384, 4, 64);
     }
     bench_full(&b, slow ? 128 : 1200, 16, 64);
     bench_full(&b, slow ? 128 : 1200, 16, 72);

@@ -237,6 +237,23 @@ Test(attention, full_bf16)
     oc_free(again);
 }
 
+/* So many rows that blocks of queries take turns over the keys; the last item has fewer of them. */
+Test(attention, full_bf16_in_turns)
+{
+    enum { ROWS = 3301, DIM = 16 };
+    float *first = oc_alloc(ROWS * (DIM + 3), sizeof *first);
+    float *again = oc_alloc(ROWS * (DIM + 3), sizeof *again);
+    for (int threads = 0; threads < 4; threads += 3) {
+        test_compute t;
+        test_compute_open(&t, NULL, threads);
+        check_bf16(&t.compute, ROWS, 1, DIM, false, threads == 0 ? first : again);
+        test_compute_close(&t);
+    }
+    cr_assert_eq(memcmp(first, again, ROWS * (DIM + 3) * sizeof *first), 0);
+    oc_free(first);
+    oc_free(again);
+}
+
 /* Scores far apart and rising: what has been summed is corrected, weights vanish,
  * nothing is NaN. */
 Test(attention, full_bf16_with_large_scores)
