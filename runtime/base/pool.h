@@ -2,7 +2,8 @@
  *
  * Chunks have a fixed size given by the caller, never derived from the number of threads, so the
  * bits of a result do not depend on it. Each thread begins with a run of neighbouring chunks and then
- * helps with the others': a worker that the system has put to sleep delays nothing it has not begun. */
+ * helps with the others': a worker that the system has put to sleep delays nothing but what it has claimed,
+ * at most a quarter of what its run had left. */
 #ifndef OC_BASE_POOL_H
 #define OC_BASE_POOL_H
 

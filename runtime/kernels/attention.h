@@ -43,7 +43,7 @@ void oc_attention_full_bf16(const oc_compute *compute, oc_arena *arena,
                             const oc_attention_bf16_job *job);
 
 /* Slots of a kv cache page. */
-enum { OC_KV_PAGE_SLOTS = 64 };
+enum { OC_KV_PAGE_SLOTS = OC_BF16_PAGE_KEYS };
 
 /* In a page of bfloat16 a head's keys are a packed matrix [slots, head_dim], and its values are one
  * or more, [64 of head_dim, slots] (the last may have fewer rows), whose tiles lie line beside line

@@ -89,7 +89,7 @@ typedef struct oc_bf16_weighing {
     float *sums;           /* [dims][OC_BF16_COLS]: multiplied by 2^(old max - max) */
 } oc_bf16_weighing;
 
-/* The same with scores as they come from a page of a kv cache: rows are queries. */
+/* The same with scores as they come from a page of a kv cache (attention.h): rows are queries. */
 enum { OC_BF16_PAGE_KEYS = 64 };
 typedef struct oc_bf16_page {
     size_t queries;

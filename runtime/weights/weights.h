@@ -39,8 +39,10 @@ bool oc_weights_begins(const oc_weights *weights, const char *stored, const char
 bool oc_weights_find(const oc_weights *weights, const char *name, oc_tensor *out,
                      const char **file);
 
-/* Of safetensors files that are used as they lie, a package's: they will be read again and again (oc_map_expect_whole),
- * or, with hold, are copied into memory (oc_map_hold). Before tensors are read. */
+/* Of safetensors files that are used as they lie, a package's: they will be read again and again
+ * (oc_map_expect_whole), or, with hold, are copied into memory (oc_map_hold). Before tensors are read.
+ * Does nothing for GGUF files. With hold OCELLI_E_MEMORY and OCELLI_E_IO, naming the file; then only
+ * oc_weights_close may follow. */
 ocelli_status oc_weights_expect_use(oc_weights *weights, bool hold, ocelli_error *err);
 
 /* OCELLI_E_IO, naming the file, when one of them has become shorter since it was opened: what lay
